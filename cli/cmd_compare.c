@@ -29,7 +29,7 @@ static fg_status compare(const cli_call *call, char **out, fg_error *err)
         status =
             fg_report_compare((const char *const *)folders, (size_t)call->count, form, out, err);
     for (int i = 0; i < call->count; i++)
-        fg_report_free(folders[i]);
+        fg_free(folders[i]);
     return status;
 }
 

@@ -69,7 +69,7 @@ static int run(const cli_call *call)
     if (fgi_run_find(call->args[0], &folder, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "report", "%s", err.message);
     const int status = follows ? follow(folder) : print(folder);
-    fg_report_free(folder);
+    fg_free(folder);
     return status;
 }
 

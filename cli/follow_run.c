@@ -101,7 +101,7 @@ static fg_status show_report(const follower *f, fg_error *err)
     char *text = NULL;
     FGI_TRY(fg_report_run(f->folder, FG_REPORT_TEXT, &text, err));
     const fg_status status = show(f, text, err);
-    fg_report_free(text);
+    fg_free(text);
     return status;
 }
 

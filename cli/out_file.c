@@ -26,7 +26,7 @@ int out_text(const char *command, fg_status status, char *const *text, const cha
         is_good = out_file_write(path, *text, strlen(*text), err);
     else if (is_good && *text != NULL)
         (void)fputs(*text, stdout);
-    fg_report_free(*text);
+    fg_free(*text);
     return is_good ? CLI_DONE
                    : cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, command, "%s",
                                   err->message);

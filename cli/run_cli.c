@@ -220,7 +220,7 @@ static int sweep(const fg_recipe_options *recipe, const cli_run_options *o)
         result = CLI_FAILED;
     if (status != FG_OK)
         (void)cli_complain(result, "fit", "%s", err.message);
-    fg_report_free(folder);
+    fg_free(folder);
     return result;
 }
 

@@ -253,7 +253,7 @@ typedef struct fg_sweep_options {
  * end it.
  *
  * *out_folder is the folder, also after a failure once a run was set up, else NULL; free it with
- * fg_report_free. Errors: FG_EINVAL (a key, a value, or the options; also another process that
+ * fg_free. Errors: FG_EINVAL (a key, a value, or the options; also another process that
  * trains in the folder, and an earlier sweep in it without resume or overwrite), and those of
  * fg_recipe_open and fg_recipe_run. */
 FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,

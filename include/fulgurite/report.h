@@ -1,6 +1,6 @@
 /* report.h - results as human-readable text, JSON and HTML: part of libfulgurite_recipe.
  *
- * Each function returns a separate string, which the caller frees with fg_report_free. All are
+ * Each function returns a separate string, which the caller frees with fg_free. All are
  * thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -13,9 +13,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Frees a string that a function of this library has returned. NULL is allowed. */
-FG_API void fg_report_free(char *text);
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 

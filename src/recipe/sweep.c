@@ -254,7 +254,7 @@ static fg_status write_page(const sweep *s, fg_error *err)
         status = fg_report_run(s->folder, FG_REPORT_HTML, &text, err);
     if (status == FG_OK)
         status = fg_file_write(path, text, strlen(text), err);
-    fg_report_free(text);
+    fg_free(text);
     fgi_free(path);
     return status;
 }

@@ -8,8 +8,6 @@
 #include "report/run_doc.h"
 #include "report/sweep_view.h"
 
-void fg_report_free(char *text) { fgi_free(text); }
-
 static fg_status put_run(const char *folder, fg_report_form form, fgi_buf *out, fg_error *err)
 {
     fgi_run_view view = {0};

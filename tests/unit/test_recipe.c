@@ -447,7 +447,7 @@ static void the_newest_run_is_the_last(void **state)
         fgt_ok(fgi_run_find("last", &found, &err));
         if (strcmp(found, written[i].newest) != 0)
             fail_msg("row %zu: %s", i, found);
-        fg_report_free(found);
+        fg_free(found);
     }
 }
 
@@ -620,7 +620,7 @@ static void init_names_a_file(void **state)
         char expected[32], *out = init_name(names[i][0], ".yaml");
         (void)snprintf(expected, sizeof expected, "%s.yaml", names[i][1]);
         assert_string_equal(out, expected);
-        fg_report_free(out);
+        fg_free(out);
     }
 }
 
