@@ -108,8 +108,6 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
 void cli_print_help(FILE *out, const cli_command *command);
 /* Its man page in roff; NULL: fulgurite(1). */
 void cli_print_man(FILE *out, const cli_command *command);
-/* Help for the configuration's keys (fg_recipe_help); err may be NULL. */
-bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err);
 
 /* "name=TEXT", "name[=TEXT]" or "name", as shown in the help; valid until the next call. */
 const char *cli_option_form(const cli_option *option);
@@ -127,13 +125,11 @@ bool cli_read_number(const char *option, const char *text, double unit, double *
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);
 
-/* The ending of a plural in a message: "" for 1. */
-static inline const char *cli_s(int64_t count) { return count == 1 ? "" : "s"; }
-
 /* Prints the library's log (fg_log_set) on standard error. */
 void cli_print_log(void *self, fg_log_level level, const char *line);
 
-/* Return memory or end the program, which only the program may do. */
+/* Return memory, or end the program if there is none, which only the program may do. */
+void *cli_need(void *block);                /* the block, unless it is NULL */
 void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
@@ -147,6 +143,8 @@ void cli_put_colored(cli_color code, const char *text);
 bool cli_has_color(FILE *out);
 /* The options of every command, ended by CLI_END. */
 extern const cli_option cli_common[];
+/* The options of a command and those of every command by their index; NULL after the last. */
+const cli_option *cli_option_at(const cli_command *command, size_t index);
 
 /* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
 bool cli_is_utf8(void);

@@ -4,6 +4,7 @@
 #include <fulgurite/report.h>
 
 #include "out_file.h"
+#include "recipe/for_program.h"
 
 enum { RUNS_MAX = 8 };
 
@@ -23,12 +24,12 @@ static fg_status compare(const cli_call *call, char **out, fg_error *err)
                                              : FG_REPORT_TEXT;
     fg_status status = FG_OK;
     for (int i = 0; status == FG_OK && i < call->count; i++)
-        status = fg_recipe_find_run(call->args[i], &folders[i], err);
+        status = fgi_run_find(call->args[i], &folders[i], err);
     if (status == FG_OK)
         status =
             fg_report_compare((const char *const *)folders, (size_t)call->count, form, out, err);
     for (int i = 0; i < call->count; i++)
-        fg_report_free(folders[i]);
+        fg_free(folders[i]);
     return status;
 }
 

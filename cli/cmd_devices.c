@@ -5,8 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
-#include <fulgurite/report.h>
-
+#include "devices.h"
 #include "out_file.h"
 
 static bool as_json, show_places, show_table;
@@ -25,16 +24,16 @@ static const cli_option options[] = {
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    fg_status status;
-    char *text = NULL;
+    fg_status status = FG_OK;
+    fgi_buf text = {0};
     (void)call;
     if (show_table)
-        status = fg_report_chips(as_json, &text, &err);
+        chip_table_print(&text, as_json);
     else if (metrics != NULL)
-        status = fg_report_tpu_use(*metrics != '\0' ? metrics : NULL, as_json, &text, &err);
+        status = devices_put_use(*metrics != '\0' ? metrics : NULL, as_json, &text, &err);
     else
-        status = fg_report_devices(plugin_path, show_places, as_json, &text, &err);
-    return out_text("devices", status, &text, NULL, &err);
+        devices_put(plugin_path, show_places, as_json, &text);
+    return out_buf("devices", status, &text, &err);
 }
 
 const cli_command cli_devices = {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <fulgurite/host.h>
-#include <fulgurite/report.h>
 
-#include "cli.h"
+#include "checkup.h"
+#include "out_file.h"
 
 static bool as_json, skips_test, fixes, skips_network;
 static const char *timeout = "60";
@@ -62,34 +62,33 @@ static int run_fixed(const fg_host *host, const cli_call *call)
                         call->args[0], strerror_r(number, text, sizeof(text)));
 }
 
-/* A call on a device that hangs does not return. */
-static void on_hang(void *self, const char *report)
+void checkup_run(checkup *d, const checkup_options *o)
 {
-    (void)self;
-    (void)fputs(report, stdout);
-    (void)fflush(stdout);
-    _exit(CLI_FAILED);
+    for (size_t i = 0; i < fg_host_finding_count(d->host); i++)
+        d->findings[d->finding_count++] = *fg_host_finding_at(d->host, i);
+    if (!o->host_only)
+        checkup_probe(d, o->data);
+    if (!o->host_only && !o->skip_test)
+        checkup_run_test(d, o->accelerator, o->devices, o->timeout_s);
 }
 
 static int examine(fg_host *host, double timeout_s)
 {
+    static checkup d;
     fg_error err = {0};
-    char *report = NULL;
-    bool is_wrong = false;
-    const fg_checkup_options what = {.host = host,
-                                     .host_only = root != NULL,
-                                     .data = data,
-                                     .skip_test = skips_test,
-                                     .accelerator = accelerator,
-                                     .devices = devices,
-                                     .timeout_s = timeout_s,
-                                     .as_json = as_json,
-                                     .hang = on_hang};
-    if (fg_report_checkup(&what, &report, &is_wrong, &err) != FG_OK)
-        return cli_complain(CLI_FAILED, "doctor", "%s", err.message);
-    (void)fputs(report, stdout);
-    fg_report_free(report);
-    return is_wrong ? CLI_FAILED : CLI_DONE;
+    fgi_buf report = {0};
+    const checkup_options what = {.host_only = root != NULL,
+                                  .data = data,
+                                  .skip_test = skips_test,
+                                  .accelerator = accelerator,
+                                  .devices = devices,
+                                  .timeout_s = timeout_s};
+    d = (checkup){.host = host, .report = as_json ? checkup_print_json : checkup_print};
+    checkup_run(&d, &what);
+    d.report(&report, &d);
+    return out_buf("doctor", FG_OK, &report, &err) == CLI_DONE && !checkup_is_wrong(&d)
+               ? CLI_DONE
+               : CLI_FAILED;
 }
 
 static int run(const cli_call *call)

@@ -4,7 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli.h"
+#include "key_help.h"
+#include "out_file.h"
 
 static bool as_man, as_list, config_reference;
 static const cli_option options[] = {
@@ -19,12 +20,21 @@ static const cli_option options[] = {
 static int help_config(const char *about)
 {
     fg_error err = {0};
-    if (cli_print_keys(stdout, FG_RECIPE_HELP_KEYS, about, &err))
-        return CLI_DONE;
-    const char *nearest = about != NULL ? fg_recipe_key_suggest(about) : NULL;
-    return cli_complain(CLI_USAGE, "help", "%s%s%s%s", err.message,
+    fgi_buf text = {0};
+    if (key_help_put(&text, about))
+        return out_buf("help", FG_OK, &text, &err);
+    const char *nearest = key_suggest(about);
+    return cli_complain(CLI_USAGE, "help", "no key or section '%s'%s%s%s", about,
                         nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
                         nearest != NULL ? "'?" : "");
+}
+
+static int print_reference(void)
+{
+    fg_error err = {0};
+    fgi_buf text = {0};
+    key_help_put_reference(&text);
+    return out_buf("help", FG_OK, &text, &err);
 }
 
 static int run(const cli_call *call)
@@ -32,7 +42,7 @@ static int run(const cli_call *call)
     const char *topic = call->count > 0 ? call->args[0] : NULL;
     if (topic != NULL && strcmp(topic, "config") == 0)
         return help_config(call->count > 1 ? call->args[1] : NULL);
-    if (topic != NULL && fg_recipe_key_find(topic, NULL))
+    if (topic != NULL && fgi_config_find(topic) != NULL)
         return help_config(topic);
     const cli_command *command = topic != NULL ? cli_find_command(topic) : NULL;
     if (topic != NULL && command == NULL)
@@ -43,7 +53,7 @@ static int run(const cli_call *call)
         for (const cli_command *const *c = cli_commands; *c != NULL; c++)
             (void)puts((*c)->name);
     else if (config_reference)
-        (void)cli_print_keys(stdout, FG_RECIPE_HELP_MARKDOWN, NULL, NULL);
+        return print_reference();
     else if (as_man)
         cli_print_man(stdout, command);
     else

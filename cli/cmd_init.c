@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <unistd.h>
-#include <fulgurite/recipe.h>
-#include <fulgurite/report.h>
+#include "base/alloc.h"
+#include "init.h"
 #include "out_file.h"
 
 static const char *out_path;
 static bool is_forced;
-static fg_recipe_init_options settings;
+static init_options settings;
 static const cli_option options[] = {
     CLI_TEXT('o', "out", &out_path, "FILE",
              "configuration to write (default: NAME.yaml, after the data; -: standard output)"),
@@ -33,11 +33,11 @@ static bool write_file(const char *path, const char *text, fg_error *err)
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL, *name = NULL;
-    bool is_good = fg_recipe_init(call->args[0], &settings, &text, &err) == FG_OK &&
-                   fg_recipe_init_name(call->args[0], ".yaml", &name, &err) == FG_OK;
+    fgi_buf text = {0};
+    char *name = init_name(call->args[0], ".yaml");
     const char *path = out_path != NULL ? out_path : name, *q; /* q: a quote, for a shell */
-    is_good = is_good && write_file(path, text, &err);
+    const bool is_good =
+        init_put(&text, call->args[0], &settings, &err) && write_file(path, text.data, &err);
     if (is_good && strcmp(path, "-") != 0) {
         q = strpbrk(path, " $&();<>|\"") != NULL ? "'" : "";
         (void)fprintf(stderr,
@@ -45,8 +45,8 @@ static int run(const cli_call *call)
                       "  fulgurite fit %s%s%s --fast-dev-run\n  fulgurite fit %s%s%s\n",
                       path, q, path, q, q, path, q);
     }
-    fg_report_free(name);
-    fg_report_free(text);
+    fgi_free(name);
+    fgi_buf_fini(&text);
     return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "init", "%s", err.message);
 }
 

@@ -6,12 +6,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "cmd_pack_read.h"
 #include <fulgurite/packer.h>
+
+#include "pack_read.h"
+#include "plan_process.h"
+#include "recipe/for_program.h"
+#include "base/text.h"
+#include "packer/packer.h"
 
 static bool is_quiet, is_check;
 static fg_pack_build_options settings = {.handle_signals = true};
 static fg_recipe_options user; /* the configuration that will train on the pack */
+static const char *topology;   /* the machine that will */
 enum { TEXTS = 13 };
 static const char *texts[TEXTS];
 static const cli_option options[] = {
@@ -36,7 +42,7 @@ static const cli_option options[] = {
              "names in SOURCE: path_column=file,label_column=class,delimiter=;"),
     CLI_TEXT(0, "for", &user.config, "CONFIG.yaml",
              "take size and rate from the configuration that will train on the pack"),
-    CLI_TEXT('t', "topology", &user.topology, "NAME",
+    CLI_TEXT('t', "topology", &topology, "NAME",
              "with --for, the machine that will train: kaggle, v3-8, h100 ... [TPU of this host]"),
     CLI_FLAG(0, "tolerate-corruption", &settings.tolerate_corruption,
              "decode what is left of truncated and corrupt JPEGs"),
@@ -51,7 +57,7 @@ static bool set_options(fg_error *err)
 {
     for (int i = 0; i < TEXTS; i++)
         if (texts[i] != NULL &&
-            fg_pack_build_set(&settings, options[i].name, texts[i], err) != FG_OK)
+            fgi_pack_build_set(&settings, options[i].name, texts[i], err) != FG_OK)
             return false;
     return true;
 }
@@ -61,14 +67,24 @@ static void print_line(void *self, fg_log_level level, const char *line)
     (void)fprintf(self, "%s\n", line);
 }
 
+static fg_status plan_user(void *self, const char *machine, json_t **out, fg_error *err)
+{
+    const plan_process plan = {.config = user.config,
+                               .options.no_search = true,
+                               .time_limit_s = 900,
+                               .memory_limit_bytes = 12e9,
+                               .is_quiet = true};
+    (void)self;
+    return plan_process_one(&plan, machine, out, err);
+}
+
 /* Takes size and rate from the configuration; then sets the options again, for --presize=none. */
 static fg_status fit_to_user(fg_error *err)
 {
-    const fg_plan_process process = {
-        .time_limit_s = 900, .memory_limit_bytes = 12e9, .quiet = true};
+    const fgi_pack_planner planner = {.topology = topology, .plan = plan_user};
     user.message = is_quiet ? NULL : print_line;
     user.message_self = stderr;
-    const fg_status status = fg_recipe_pack_for(&user, &process, &settings, err);
+    const fg_status status = fgi_pack_for(&user, &planner, &settings, err);
     return status == FG_OK && !set_options(err) ? FG_EINVAL : status;
 }
 
@@ -88,7 +104,7 @@ static int check(const char *source)
         (void)fprintf(stderr,
                       "%lld image%s can be decoded, %lld of them with a warning; %zu cannot; %lld "
                       "other file%s\n",
-                      (long long)built.sample_count, cli_s(built.sample_count),
+                      (long long)built.sample_count, fgi_s(built.sample_count),
                       (long long)built.flawed_count, built.bad_count, (long long)built.skip_count,
                       built.skip_count == 1 ? " is not an image" : "s are not images");
     const bool is_bad = built.bad_count > 0;
@@ -123,7 +139,7 @@ static int run(const cli_call *call)
                             "expected SOURCE OUT.pack, got only '%s'; to check the images without "
                             "packing them: pack --check SOURCE",
                             call->args[0]);
-    fg_status status = user.config != NULL || user.topology != NULL ? fit_to_user(&err) : FG_OK;
+    fg_status status = user.config != NULL || topology != NULL ? fit_to_user(&err) : FG_OK;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",
                             err.message);
@@ -133,9 +149,9 @@ static int run(const cli_call *call)
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
     (void)printf("%s\t%lld record%s\n", call->args[1], (long long)built.record_count,
-                 cli_s(built.record_count));
+                 fgi_s(built.record_count));
     if (!is_quiet)
-        (void)fputs(fg_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
+        (void)fputs(fgi_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
     fg_pack_built_fini(&built);
     return CLI_DONE;
 }

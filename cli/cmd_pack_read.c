@@ -1,40 +1,37 @@
 /* fulgurite pack info, verify, rebuild, export, show: what is done with a pack that exists.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fulgurite/report.h>
+#include "pack_read.h"
 
-#include "cmd_pack_read.h"
 #include "out_file.h"
 
 static bool as_json;
 static fg_pack_export_options to_export;
-static fg_pack_sheet_options to_show;
+static pack_sheet_options to_show;
 static const char *sheet_path = "sheet.png", *augment, *texts[6];
 
 static int info(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL;
-    return out_text("pack", fg_report_pack(call->args[0], as_json, &text, &err), &text, NULL, &err);
+    fgi_buf text = {0};
+    return out_buf("pack", pack_info(call->args[0], as_json, &text, &err), &text, &err);
 }
 
 static int verify(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL;
+    fgi_buf text = {0};
     bool is_damaged = false;
-    const fg_status status = fg_report_pack_verify(call->args[0], &text, &is_damaged, &err);
-    return out_text("pack", status, &text, NULL, &err) == CLI_DONE && !is_damaged ? CLI_DONE
-                                                                                  : CLI_FAILED;
+    const fg_status status = pack_verify(call->args[0], &text, &is_damaged, &err);
+    return out_buf("pack", status, &text, &err) == CLI_DONE && !is_damaged ? CLI_DONE : CLI_FAILED;
 }
 
 static int rebuild(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL;
+    fgi_buf text = {0};
     const char *out = call->count > 1 ? call->args[1] : NULL;
-    const fg_status status = fg_report_pack_rebuild(call->args[0], out, &text, &err);
-    return out_text("pack", status, &text, NULL, &err);
+    return out_buf("pack", pack_rebuild(call->args[0], out, &text, &err), &text, &err);
 }
 
 static const cli_option info_options[] = {
@@ -70,29 +67,29 @@ static const cli_option show_options[] = {
 static int export(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL;
+    fgi_buf text = {0};
     fg_status status = FG_OK;
     for (int i = 0; i < 6 && status == FG_OK; i++)
         if (texts[i] != NULL)
-            status = fg_report_pack_export_set(&to_export, export_options[i].name, texts[i], &err);
+            status = pack_export_set(&to_export, export_options[i].name, texts[i], &err);
     if (status == FG_OK)
-        status = fg_report_pack_export(call->args[0], call->args[1], &to_export, &text, &err);
-    return out_text("pack", status, &text, NULL, &err);
+        status = pack_export(call->args[0], call->args[1], &to_export, &text, &err);
+    return out_buf("pack", status, &text, &err);
 }
 
 static int show(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL;
+    fgi_buf text = {0};
+    const char *pack = call->args[0];
     fg_status status = FG_OK;
     for (int i = 0; i < 6 && status == FG_OK; i++)
         if (texts[i] != NULL)
-            status = fg_report_pack_sheet_set(&to_show, show_options[i].name, texts[i], &err);
-    if (status == FG_OK && augment != NULL)
-        status = fg_recipe_augment_sheet(call->args[0], augment, &to_show, sheet_path, &text, &err);
-    else if (status == FG_OK)
-        status = fg_report_pack_sheet(call->args[0], &to_show, sheet_path, &text, &err);
-    return out_text("pack", status, &text, NULL, &err);
+            status = pack_sheet_set(&to_show, show_options[i].name, texts[i], &err);
+    if (status == FG_OK)
+        status = augment != NULL ? pack_augment(pack, augment, &to_show, sheet_path, &text, &err)
+                                 : pack_sheet(pack, &to_show, sheet_path, &text, &err);
+    return out_buf("pack", status, &text, &err);
 }
 
 #define ROW(id, name, arguments, summary, options, least, most, run)                               \

@@ -10,26 +10,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "input/json_file.h"
 #include "out_file.h"
+#include "plan_process.h"
+#include "report/plan_page.h"
 #include "run_cli.h"
-#include <fulgurite/report.h>
-#include <fulgurite/setup.h>
+#include "setup.h"
 
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
-static const char *topologies, *page, *time_limit = "900", *memory_limit = "12";
+static const char *page, *time_limit = "900", *memory_limit = "12";
 static const cli_option options[] = {
-    CLI_TEXT('t', "topology", &topologies, "NAME[,NAME]",
+    CLI_TEXT('t', "topology", &settings.recipe.plan.topology, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
     CLI_FLAG('j', "json", &settings.as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "also write that object to a file"),
     CLI_TEXT(0, "html", &page, "FILE", "write an HTML report with tables and plots"),
-    CLI_FLAG('n', "no-search", &settings.recipe.no_search,
+    CLI_FLAG('n', "no-search", &settings.recipe.plan.no_search,
              "do not search for the largest batch that fits"),
-    CLI_OPTIONAL('w', "sweep", &settings.recipe.sweep, "8,64|BATCHES",
+    CLI_OPTIONAL('w', "sweep", &settings.recipe.plan.sweep, "8,64|BATCHES",
                  "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
-    CLI_TEXT(0, "input-rate", &settings.recipe.input_rate, "N",
+    CLI_TEXT(0, "input-rate", &settings.recipe.plan.input_rate, "N",
              "samples per second that the data loader delivers [measured on this host]"),
     CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
     CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
@@ -38,79 +39,50 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static fg_recipe_options recipe_of(const cli_call *call)
+static bool write_files(const json_t *root, const char *config_path, fg_error *err)
 {
-    fg_recipe_options recipe = settings.recipe;
-    recipe.config = call->count > 0 ? call->args[0] : NULL;
-    recipe.overrides = call->overrides;
-    recipe.override_count = (size_t)call->override_count;
-    return recipe;
-}
-
-static bool write_files(const char *plan, const char *config_path, fg_error *err)
-{
-    char *html = NULL;
-    bool is_good =
-        settings.summary == NULL || out_file_write(settings.summary, plan, strlen(plan), err);
-    if (page != NULL)
-        is_good = is_good && fg_report_plan_page(plan, config_path, &html, err) == FG_OK &&
-                  out_file_write(page, html, strlen(html), err);
-    fg_report_free(html);
+    fgi_buf json = {0}, html = {0};
+    (void)fgi_json_write(root, JSON_INDENT(2), &json);
+    if (settings.as_json)
+        (void)puts(cli_need(json.data));
+    bool is_good = settings.summary == NULL ||
+                   out_file_write(settings.summary, cli_need(json.data), json.size, err);
+    if (is_good && page != NULL) {
+        fgi_plan_page_put(&html, config_path, root);
+        is_good =
+            fgi_buf_status(&html, err) == FG_OK && out_file_write(page, html.data, html.size, err);
+    }
+    fgi_buf_fini(&json);
+    fgi_buf_fini(&html);
     return is_good;
 }
 
-static void print_begin(void *self, const char *name)
-{
-    (void)self;
-    if (!settings.is_quiet)
-        (void)fprintf(stderr, "%s: compiling the training step\n", name);
-}
-
-/* Prints the result for a machine, unless all results are printed as JSON at the end. */
-static void print_plan(void *self, const char *plan)
+static int plan_all(const plan_process *plan)
 {
     fg_error err = {0};
-    char *lines = NULL;
-    (void)self;
-    if (!settings.as_json && fg_report_plan_lines(plan, &lines, &err) == FG_OK)
-        (void)fputs(lines, stdout);
-    (void)fflush(stdout);
-    fg_report_free(lines);
-}
-
-static void print_failure(void *self, const char *message)
-{
-    (void)self;
-    if (!settings.as_json)
-        (void)cli_complain(CLI_FAILED, "plan", "%s", message);
-}
-
-static int plan_all(const cli_call *call, const fg_plan_process *process)
-{
-    static const fg_plan_events events = {
-        .begin = print_begin, .planned = print_plan, .failed = print_failure};
-    const fg_recipe_options recipe = recipe_of(call);
-    fg_error err = {0};
-    char *plan = NULL;
-    bool has_failed = false;
+    json_t *root = NULL;
+    bool is_common;
     const fg_status status =
-        fg_recipe_plan_machines(&recipe, process, &events, &plan, &has_failed, &err);
+        plan_process_each(plan, plan->options.topology, &root, &is_common, &err);
     if (status != FG_OK && status != FG_EINVAL) /* the process has printed what is invalid */
         (void)cli_complain(CLI_FAILED, "plan", "%s", err.message);
     if (status != FG_OK)
         return CLI_USAGE;
-    if (settings.as_json)
-        (void)puts(plan);
-    if (!write_files(plan, recipe.config, &err)) {
-        (void)cli_complain(CLI_FAILED, "plan", "%s", err.message);
-        has_failed = true;
-    }
-    fg_report_free(plan);
-    return has_failed ? CLI_FAILED : CLI_DONE;
+    const json_t *first = json_array_get(json_object_get(root, "topologies"), 0);
+    if (is_common && !settings.as_json)
+        (void)cli_complain(CLI_FAILED, "plan", "%s",
+                           json_string_value(json_object_get(first, "error")));
+    int result = strcmp(json_string_value(json_object_get(root, "status")), "done") == 0
+                     ? CLI_DONE
+                     : CLI_FAILED;
+    if (!write_files(root, plan->config, &err))
+        result = cli_complain(CLI_FAILED, "plan", "%s", err.message);
+    json_decref(root);
+    return result;
 }
 
 /* Asks on the terminal whether to download a compiler; anything other than y is no. */
-static bool is_wanted(const fg_setup_missing *compiler)
+static bool is_wanted(const setup_missing *compiler)
 {
     char answer[64] = "";
     (void)fprintf(stderr, "%s is not installed; `%s` downloads it.\nDownload it now? [y/N] ",
@@ -125,17 +97,17 @@ static bool is_wanted(const fg_setup_missing *compiler)
  * name is invalid. */
 static bool offer_compilers(const char *machines, fg_error *err)
 {
-    fg_setup_missing missing[8];
+    setup_missing missing[SETUP_COMPILERS];
     size_t count = 0;
-    if (fg_setup_find_missing(machines, missing, 8, &count, err) != FG_OK)
+    if (setup_find_missing(machines, missing, &count, err) != FG_OK)
         return false;
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
-    for (size_t i = 0; is_terminal && i < count && i < 8; i++) {
-        const fg_setup_options how = {.compiler_only = missing[i].compiler_only};
+    for (size_t i = 0; is_terminal && i < count; i++) {
+        const setup_options how = {.compiler_only = missing[i].compiler_only};
         if (!is_wanted(&missing[i]))
             continue;
         fg_log_set(cli_print_log, NULL);
-        if (fg_setup_install(missing[i].name, &how, NULL, err) != FG_OK)
+        if (setup_install(missing[i].name, &how, NULL, err) != FG_OK)
             (void)cli_complain(CLI_FAILED, missing[i].command + strlen("fulgurite "), "%s",
                                err->message);
         fg_log_set(NULL, NULL);
@@ -144,10 +116,13 @@ static bool offer_compilers(const char *machines, fg_error *err)
 }
 
 /* Checks options and configuration before a process is started for each machine. */
-static bool check(const cli_call *call, fg_error *err)
+static bool check(const plan_process *plan, fg_error *err)
 {
     fg_recipe *recipe = NULL;
-    const fg_recipe_options opening = recipe_of(call);
+    fg_recipe_options opening = settings.recipe;
+    opening.config = plan->config;
+    opening.overrides = plan->overrides;
+    opening.override_count = plan->override_count;
     const bool is_good = fg_recipe_open(&opening, &recipe, err) == FG_OK;
     fg_recipe_close(recipe);
     return is_good;
@@ -156,26 +131,32 @@ static bool check(const cli_call *call, fg_error *err)
 static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
-    fg_plan_process process = {.quiet = settings.is_quiet};
+    plan_process plan = {.config = call->count > 0 ? call->args[0] : NULL,
+                         .overrides = call->overrides,
+                         .override_count = (size_t)call->override_count,
+                         .options = settings.recipe.plan,
+                         .is_quiet = settings.is_quiet,
+                         .talk = settings.is_quiet ? NULL : stderr,
+                         .results = settings.as_json ? NULL : stdout};
+    const char *topologies = plan.options.topology;
     if (topologies == NULL)
         return cli_complain(
             CLI_USAGE, "plan",
             "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
-    if (!cli_read_number("time-limit", time_limit, 1, &process.time_limit_s, &err) ||
-        !cli_read_number("memory-limit", memory_limit, 1e9, &process.memory_limit_bytes, &err) ||
+    if (!cli_read_number("time-limit", time_limit, 1, &plan.time_limit_s, &err) ||
+        !cli_read_number("memory-limit", memory_limit, 1e9, &plan.memory_limit_bytes, &err) ||
         !out_file_check("--html", page, &err) ||
         !out_file_check("--summary", settings.summary, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
-    settings.recipe.topology = topologies;
     if (is_in_process && page != NULL)
         return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);
     if (is_in_process)
         return cli_run(call, &settings);
-    if (!check(call, &err))
+    if (!check(&plan, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     if (!offer_compilers(topologies, &err))
         return cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
-    return plan_all(call, &process);
+    return plan_all(&plan);
 }
 
 const cli_command cli_plan = {

@@ -5,7 +5,7 @@
 
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PREDICT}, .draw = "never"};
 static const cli_option options[] = {
-    RUN_CKPT,
+    RUN_CKPT(predict),
     CLI_TEXT('o', "out", &settings.out, "FILE",
              "write a .csv, .tsv, .json, .jsonl or .npy file, row by row (default, and -: CSV on "
              "standard output)"),

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "other_run.h"
 #include "out_file.h"
+#include "recipe/for_program.h"
 
 static bool as_json, follows;
 static const char *page, *port;
@@ -31,8 +33,8 @@ static int follow(const char *folder)
     fg_error err = {0};
     const char *state;
     bool is_screen = isatty(STDOUT_FILENO) == 1;
-    const fg_follow_options how = {.show = show, .self = &is_screen, .whole = is_screen};
-    if (fg_recipe_follow_run(folder, &how, &state, &err) != FG_OK)
+    const follow_options how = {.show = show, .self = &is_screen, .whole = is_screen};
+    if (follow_run(folder, &how, &state, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "report", "%s", err.message);
     const bool is_stopped = strcmp(state, "stopped") == 0;
     if (is_stopped || strcmp(state, "killed") == 0)
@@ -47,11 +49,10 @@ static int print(const char *folder)
     fg_error err = {0};
     char *text = NULL;
     bool is_screen = false;
-    const fg_serve_options how = {.port = port, .show = show, .self = &is_screen};
     const fg_report_form form = page != NULL ? FG_REPORT_HTML
                                 : as_json    ? FG_REPORT_JSON
                                              : FG_REPORT_TEXT;
-    const fg_status status = port != NULL ? fg_recipe_serve_run(folder, &how, &err)
+    const fg_status status = port != NULL ? serve_run(folder, port, show, &is_screen, &err)
                                           : fg_report_run(folder, form, &text, &err);
     return out_text("report", status, &text, page, &err);
 }
@@ -65,10 +66,10 @@ static int run(const cli_call *call)
                             "--json, --html, --follow and --serve cannot be combined");
     if (!out_file_check("--html", page, &err))
         return cli_complain(CLI_USAGE, "report", "%s", err.message);
-    if (fg_recipe_find_run(call->args[0], &folder, &err) != FG_OK)
+    if (fgi_run_find(call->args[0], &folder, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "report", "%s", err.message);
     const int status = follows ? follow(folder) : print(folder);
-    fg_report_free(folder);
+    fg_free(folder);
     return status;
 }
 

@@ -4,9 +4,7 @@
  * plugin's path is written to standard output.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fulgurite/setup.h>
-
-#include "cli.h"
+#include "setup.h"
 
 static bool again, compiler_only;
 static const char *python, *home;
@@ -24,11 +22,11 @@ static const cli_option options[] = {
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    fg_setup_result result;
-    const fg_setup_options opening = {
+    setup_result result;
+    const setup_options opening = {
         .home = home, .python = python, .again = again, .compiler_only = compiler_only};
     fg_log_set(cli_print_log, NULL);
-    if (fg_setup_install(call->args[0], &opening, &result, &err) != FG_OK)
+    if (setup_install(call->args[0], &opening, &result, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "setup", "%s", err.message);
     (void)fprintf(stderr, result.was_there ? "it is already installed (--again reinstalls it)\n"
                                            : "installed; fulgurite devices shows what it finds\n");

@@ -1,14 +1,9 @@
 /* fulgurite stop RUN: asks a run to save and stop.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli.h"
+#include "other_run.h"
 
-static void say(void *self, fg_log_level level, const char *text)
-{
-    (void)fprintf(stderr, "%s\n", text);
-}
-
-static fg_stop_options how = {.message = say};
+static stop_options how;
 static const cli_option options[] = {
     CLI_FLAG(0, "no-wait", &how.no_wait, "don't wait until the run has ended"),
     CLI_TEXT(0, "timeout", &how.timeout, "DURATION",
@@ -19,7 +14,8 @@ static const cli_option options[] = {
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    return fg_recipe_stop_run(call->args[0], &how, &err) == FG_OK
+    how.talk = stderr;
+    return stop_run(call->args[0], &how, &err) == FG_OK
                ? CLI_DONE
                : cli_complain(CLI_FAILED, "stop", "%s", err.message);
 }

@@ -5,7 +5,8 @@
 
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_TEST}, .draw = "never"};
 static const cli_option options[] = {
-    RUN_CKPT, RUN_DRAW_CONFUSION, RUN_PRINT_CONFIG, RUN_SUMMARY, RUN_PROGRESS, RUN_QUIET, CLI_END,
+    RUN_CKPT(evaluate), RUN_DRAW_CONFUSION, RUN_PRINT_CONFIG, RUN_SUMMARY,
+    RUN_PROGRESS,       RUN_QUIET,          CLI_END,
 };
 
 static int run(const cli_call *call) { return cli_run(call, &settings); }

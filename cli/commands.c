@@ -2,6 +2,7 @@
  * write cmd_NAME.c and add its row here and the file to CMakeLists.txt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
 #include "cli.h"
 
 #include <string.h>
@@ -77,7 +78,7 @@ int cli_unknown_command(const char *name)
         names[count] = cli_commands[count]->name;
         count++;
     }
-    nearest = fg_recipe_nearest(name, names, count);
+    nearest = fgi_nearest(name, names, count);
     return cli_complain(CLI_USAGE, NULL, "unknown command '%s'%s%s%s (see fulgurite --help)", name,
                         nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
                         nearest != NULL ? "'?" : "");

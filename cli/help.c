@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "key_help.h"
 
 enum { COLUMNS = 100 };
 
@@ -108,7 +108,10 @@ void cli_print_help(FILE *out, const cli_command *command)
         "\nconfiguration keys by section (--section.key=value); `fulgurite help config` explains\n"
         "all of them, `fulgurite help config trainer` those of one section:\n",
         out);
-    (void)cli_print_keys(out, FG_RECIPE_HELP_NAMES, NULL, NULL);
+    fgi_buf names = {0};
+    key_help_put_names(&names);
+    (void)fputs(cli_need(names.data), out);
+    fgi_buf_fini(&names);
 }
 
 /* ---- man pages ------------------------------------------------------------------------------- */
@@ -170,13 +173,14 @@ static void print_program_man(FILE *out)
 static void print_keys(FILE *out)
 {
     (void)fputs(".SH CONFIGURATION\n", out);
-    fg_recipe_key key;
-    for (size_t i = 0; fg_recipe_key_at(i, &key, NULL) == FG_OK; i++) {
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+        const fgi_config_key *key = fgi_config_key_at(i);
+        const char *initial = key->option->initial;
         char term[160], text[2048];
-        (void)snprintf(term, sizeof(term), "--%s=VALUE", key.path);
-        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", key.help, key.type,
-                       key.fallback != NULL ? "; default " : "",
-                       key.fallback != NULL ? key.fallback : "", key.example);
+        (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);
+        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", fgi_config_explain(key),
+                       fgi_config_type(key), initial != NULL ? "; default " : "",
+                       initial != NULL ? initial : "", key->option->example);
         print_entry(out, term, text);
     }
 }
@@ -201,14 +205,11 @@ void cli_print_man(FILE *out, const cli_command *command)
         print_entry(out, term, (*c)->summary);
     }
     (void)fputs("\n.SH OPTIONS\n", out);
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++) {
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(command, i)) != NULL; i++) {
         const char letter[] = {'-', o->letter, ',', ' ', '\0'};
         (void)snprintf(term, sizeof(term), "%s--%s", o->letter != 0 ? letter : "",
                        cli_option_form(o));
-        print_entry(out, term, o->help);
-    }
-    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++) {
-        (void)snprintf(term, sizeof(term), "--%s", cli_option_form(o));
         print_entry(out, term, o->help);
     }
     print_entry(out, "-h, --help", "show this help");

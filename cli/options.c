@@ -5,7 +5,8 @@
  * option, which is passed on as an override without parsing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli.h"
+#include "base/text.h"
+#include "key_help.h"
 
 #include <string.h>
 #include <strings.h>
@@ -40,12 +41,20 @@ static bool usage(parser *p, const char *what, const char *name, const char *hin
     return refuse(p, what, "--", name, hint);
 }
 
+const cli_option *cli_option_at(const cli_command *command, size_t index)
+{
+    const cli_option *const tables[] = {command->options, cli_common};
+    for (int t = 0; t < 2; t++)
+        for (const cli_option *o = tables[t]; o != NULL && o->kind != CLI_KIND_END; o++)
+            if (index-- == 0)
+                return o;
+    return NULL;
+}
+
 static const cli_option *find_long(const cli_command *command, const char *name, size_t size)
 {
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
-        if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
-            return o;
-    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(command, i)) != NULL; i++)
         if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
             return o;
     return strncmp("help", name, size) == 0 && size == 4 ? &help_option : NULL;
@@ -53,7 +62,8 @@ static const cli_option *find_long(const cli_command *command, const char *name,
 
 static const cli_option *find_letter(const cli_command *command, char letter)
 {
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(command, i)) != NULL; i++)
         if (o->letter == letter)
             return o;
     return letter == 'h' ? &help_option : NULL;
@@ -62,17 +72,14 @@ static const cli_option *find_letter(const cli_command *command, char letter)
 /* The nearest name among the options, or of a key if the command takes keys; NULL: none. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
-    static const char *names[72];
-    size_t count = 0;
-    names[count++] = "help";
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
-        if (count < 64)
-            names[count++] = o->name;
-    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
-        names[count++] = o->name;
+    static const char *names[72] = {"help"};
+    const cli_option *o;
+    size_t count = 1;
+    for (; count < sizeof names / sizeof *names && (o = cli_option_at(command, count - 1)); count++)
+        names[count] = o->name;
     const char *dot = command->takes_config ? strrchr(name, '.') : NULL;
-    const char *key = command->takes_config ? fg_recipe_key_suggest(name) : NULL;
-    const char *option = fg_recipe_nearest(dot != NULL ? dot + 1 : name, names, count);
+    const char *key = command->takes_config ? key_suggest(name) : NULL;
+    const char *option = fgi_nearest(dot != NULL ? dot + 1 : name, names, count);
     return option == NULL || (dot != NULL && key != NULL) ? key : option;
 }
 
@@ -183,8 +190,8 @@ static bool take_override(parser *p, const char *word, const char *equals)
     *slot = word;
     if (equals == NULL) {
         char *text = joined[p->out->override_count];
-        fg_recipe_key key;
-        const bool is_alone = fg_recipe_key_find(word, &key) && key.is_bool && !has_truth(p);
+        const bool is_alone =
+            fgi_config_find(word)->option->kind == FG_OPTION_BOOL && !has_truth(p);
         if (!is_alone && p->next == p->argc)
             return usage(p, "a value is missing for key", word, NULL);
         const char *value = is_alone ? "true" : p->argv[p->next++];
@@ -200,7 +207,7 @@ static bool refuse_unknown(parser *p, const char *name)
 {
     const char *near = nearest_option(p->command, name);
     if (near == NULL || find_long(p->command, near, strlen(near)) != NULL ||
-        fg_recipe_key_find(near, NULL))
+        fgi_config_find(near) != NULL)
         return usage(p, "unknown option", name, near);
     p->is_over = true;
     p->status = cli_complain(CLI_USAGE, p->command->name,
@@ -219,7 +226,7 @@ static bool parse_long(parser *p, const char *word)
     const cli_option *o = find_long(p->command, word, size);
     if (o != NULL)
         return apply(p, o, equals != NULL ? equals + 1 : NULL);
-    if (p->command->takes_config && fg_recipe_key_find(name, NULL))
+    if (p->command->takes_config && fgi_config_find(name) != NULL)
         return take_override(p, word, equals);
     return refuse_unknown(p, name);
 }
@@ -232,7 +239,7 @@ static const char *key_of(const parser *p, const char *word)
     if (!p->command->takes_config || word[size] == '\0')
         return NULL;
     (void)snprintf(name, sizeof(name), "%.*s", (int)(size < 127 ? size : 127), word);
-    return fg_recipe_key_find(name, NULL) ? word : NULL;
+    return fgi_config_find(name) != NULL ? word : NULL;
 }
 
 static bool parse_letters(parser *p, const char *word)

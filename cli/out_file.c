@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "out_file.h"
+#include "base/file.h"
 
 #include <fulgurite/report.h>
 #include <string.h>
@@ -25,10 +26,18 @@ int out_text(const char *command, fg_status status, char *const *text, const cha
         is_good = out_file_write(path, *text, strlen(*text), err);
     else if (is_good && *text != NULL)
         (void)fputs(*text, stdout);
-    fg_report_free(*text);
+    fg_free(*text);
     return is_good ? CLI_DONE
                    : cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, command, "%s",
                                   err->message);
+}
+
+int out_buf(const char *command, fg_status status, fgi_buf *text, fg_error *err)
+{
+    status = status == FG_OK ? fgi_buf_status(text, err) : status;
+    char *whole = status == FG_OK ? fgi_buf_take(text) : NULL;
+    fgi_buf_fini(text);
+    return out_text(command, status, &whole, NULL, err);
 }
 
 bool out_file_check(const char *option, const char *path, fg_error *err)
@@ -36,5 +45,5 @@ bool out_file_check(const char *option, const char *path, fg_error *err)
     if (path == NULL || is_standard_output(path))
         return true;
     fg_error why;
-    return fg_file_check(path, &why) == FG_OK || cli_fail(err, "%s: %.400s", option, why.message);
+    return fgi_file_check(path, &why) == FG_OK || cli_fail(err, "%s: %.400s", option, why.message);
 }

@@ -5,6 +5,7 @@
 #ifndef OUT_FILE_H
 #define OUT_FILE_H
 
+#include "base/buf.h"
 #include "cli.h"
 
 /* Writes the whole file like fg_file_write: regular files atomically; devices, FIFOs and
@@ -15,6 +16,9 @@ bool out_file_write(const char *path, const char *text, size_t size, fg_error *e
  * or prints the error of its status; and frees it. Returns the exit status. */
 int out_text(const char *command, fg_status status, char *const *text, const char *path,
              fg_error *err);
+
+/* The same of a text that the program has made, on standard output. */
+int out_buf(const char *command, fg_status status, fgi_buf *text, fg_error *err);
 
 /* Whether the file can be written, as far as that can be known without writing it: its folder
  * exists and can be written to, and it is not a folder itself. NULL: no file, which is fine.

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "base/text.h"
+#include "report/lr_plot.h"
 
 static void put_message(bool is_warning, const char *text)
 {
@@ -51,17 +53,22 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
 {
     fg_recipe_options recipe = o->recipe;
     recipe.config = call->count > 0 ? call->args[0] : NULL;
-    recipe.data = call->count > 1 ? call->args[1] : NULL;
+    const char *data = call->count > 1 ? call->args[1] : NULL;
+    if (recipe.kind == FG_RECIPE_PREDICT) {
+        recipe.predict.data = data;
+        recipe.predict.out = o->out;
+    } else {
+        recipe.evaluate.data = data;
+    }
     recipe.overrides = call->overrides;
     recipe.override_count = (size_t)call->override_count;
-    recipe.handle_signals = recipe.kind == FG_RECIPE_FIT;
+    recipe.fit.handle_signals = recipe.kind == FG_RECIPE_FIT;
     recipe.message = on_message;
     recipe.message_self = o;
     recipe.progress = has_progress(o) ? stderr : NULL;
     recipe.progress_style = has_progress(o) ? o->progress : NULL;
     recipe.progress_color = cli_has_color(stderr);
     recipe.hang = on_hang;
-    recipe.predictions = o->out;
     recipe.stacks = stderr;
     return recipe;
 }
@@ -79,7 +86,7 @@ static bool print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
 
 static bool is_drawing(const cli_run_options *o)
 {
-    if (o->recipe.kind == FG_RECIPE_PREDICT || o->recipe.fast_dev_run ||
+    if (o->recipe.kind == FG_RECIPE_PREDICT || o->recipe.fit.fast_dev_run ||
         strcmp(o->draw, "never") == 0)
         return false;
     return strcmp(o->draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
@@ -102,7 +109,7 @@ static bool check_curves(const char *list, fg_error *err)
     bool is_good = true;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
     while (is_good && (name = strsep(&rest, ",")) != NULL)
-        is_good = fg_report_lr_check(name, err) == FG_OK && out_file_check("--out", name, err);
+        is_good = fgi_lr_plot_check(name, err) == FG_OK && out_file_check("--out", name, err);
     free(names);
     return is_good;
 }
@@ -155,10 +162,10 @@ static int check_damaged(const fg_recipe *recipe, const cli_run_options *o)
         return cli_complain(CLI_FAILED, result->command,
                             "%lld sample%s could not be read; the first one: %s\nthe other rows "
                             "are complete (--allow-damaged: exit with status 0)",
-                            (long long)result->damaged, cli_s(result->damaged),
+                            (long long)result->damaged, fgi_s(result->damaged),
                             result->damaged_error);
     (void)fprintf(stderr, "warning: %lld sample%s could not be read; the first one: %s\n",
-                  (long long)result->damaged, cli_s(result->damaged), result->damaged_error);
+                  (long long)result->damaged, fgi_s(result->damaged), result->damaged_error);
     return CLI_DONE;
 }
 
@@ -213,7 +220,7 @@ static int sweep(const fg_recipe_options *recipe, const cli_run_options *o)
         result = CLI_FAILED;
     if (status != FG_OK)
         (void)cli_complain(result, "fit", "%s", err.message);
-    fg_report_free(folder);
+    fg_free(folder);
     return result;
 }
 

@@ -23,8 +23,8 @@ typedef struct cli_run_options {
 } cli_run_options;
 
 /* Options of several commands, which have a static variable `settings`. */
-#define RUN_CKPT                                                                                   \
-    CLI_TEXT('c', "ckpt", &settings.recipe.ckpt, "best|last|PATH", "the weights to use")
+#define RUN_CKPT(kind)                                                                             \
+    CLI_TEXT('c', "ckpt", &settings.recipe.kind.ckpt, "best|last|PATH", "the weights to use")
 #define RUN_DRAW_CONFUSION                                                                         \
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",                                     \
              "print the confusion matrix and the classes (auto: on a terminal)")

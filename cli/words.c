@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
-#include <fulgurite/report.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -16,7 +14,7 @@
 
 enum { LEAST_COLUMNS = 30 };
 
-static void *or_exit(void *block)
+void *cli_need(void *block)
 {
     if (block == NULL) {
         (void)fputs("fulgurite: out of memory\n", stderr);
@@ -25,11 +23,11 @@ static void *or_exit(void *block)
     return block;
 }
 
-void *cli_alloc(size_t count, size_t size) { return or_exit(calloc(count > 0 ? count : 1, size)); }
+void *cli_alloc(size_t count, size_t size) { return cli_need(calloc(count > 0 ? count : 1, size)); }
 
-char *cli_strdup(const char *text) { return or_exit(strdup(text)); }
+char *cli_strdup(const char *text) { return cli_need(strdup(text)); }
 
-char *cli_strndup(const char *text, size_t size) { return or_exit(strndup(text, size)); }
+char *cli_strndup(const char *text, size_t size) { return cli_need(strndup(text, size)); }
 
 bool cli_fail(fg_error *err, const char *format, ...)
 {
@@ -121,14 +119,4 @@ int cli_columns(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
     return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
-}
-
-bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err)
-{
-    char *text = NULL;
-    if (fg_recipe_help(kind, about, &text, err) != FG_OK)
-        return false;
-    (void)fputs(text, out);
-    fg_report_free(text);
-    return true;
 }

@@ -103,11 +103,6 @@ FG_API void fg_free(void *block);
 FG_API FG_MUST_USE fg_status fg_file_write(const char *path, const void *data, size_t size,
                                            fg_error *err);
 
-/* Whether fg_file_write can write a file: checks the type of the path, that its folder exists, and
- * permissions, and changes nothing. Errors: FG_EIO (the message has the reason), FG_ENOMEM.
- * Thread-safe. */
-FG_API FG_MUST_USE fg_status fg_file_check(const char *path, fg_error *err);
-
 /* Replaces a leading "~/" by the user's home folder, the environment variable HOME, as a shell does
  * for words: in configurations and after "--option=" it does not. Other paths are copied; "./~/x"
  * names a folder called "~". *out: free it with fg_free; NULL on failure. Errors: FG_ENOTFOUND

@@ -40,7 +40,6 @@
 #include <fulgurite/registry.h>
 #include <fulgurite/result.h>
 #include <fulgurite/sampling.h>
-#include <fulgurite/setup.h>
 #include <fulgurite/task.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>

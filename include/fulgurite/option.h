@@ -166,13 +166,10 @@ typedef struct fg_entry {
 } fg_entry;
 
 /* Writes the type of an option: "an integer from 1 to 1024, or auto". Truncates the text to `size`
- * bytes and returns out, like the two functions below. Thread-safe. */
+ * bytes and returns out, like the function below. Thread-safe. */
 FG_API const char *fg_option_type(const fg_option *option, char *out, size_t size);
 /* The same with an example: "an integer from 1 to 1024 (for example 4)". Thread-safe. */
 FG_API const char *fg_option_describe(const fg_option *option, char *out, size_t size);
-/* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.
- * Thread-safe. */
-FG_API const char *fg_option_spellings(const fg_option *option, char *out, size_t size);
 /* Whether the value is a list. Thread-safe. */
 FG_API bool fg_option_is_list(const fg_option *option);
 

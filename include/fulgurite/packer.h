@@ -77,14 +77,6 @@ typedef struct fg_pack_build_options {
     uint64_t reserved[2];
 } fg_pack_build_options;
 
-/* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",
- * "jpeg-seg", "raw", "ycc", "dct"), presize ("short=256", see fg_image_presize_parse), quality,
- * variants, split ("val=0.1,test=0.1", ",stratify" may follow), seed, workers, shard-size ("1GB",
- * "256MiB"), bad ("fail", "skip"), limit, rate, sequence, source (the text is borrowed). Errors:
- * FG_EINVAL (the message begins with the name and states what is expected). Thread-safe. */
-FG_API FG_MUST_USE fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name,
-                                               const char *text, fg_error *err);
-
 /* The progress of a build. */
 typedef struct fg_pack_progress {
     int64_t done, total; /* samples; `done` includes bad ones and those of a resumed pack */
@@ -129,12 +121,6 @@ typedef struct fg_pack_built {
     int64_t flawed_count;  /* samples that this call decoded although the decoder had a warning */
     uint64_t reserved[1];
 } fg_pack_built;
-
-/* Writes notes for the user, one sentence per line: samples left out and where they are
- * listed, the codec and why, the names of the files of a set. "" if there is nothing. Truncates the
- * text to `size` bytes and returns out. Thread-safe. */
-FG_API const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
-                                      size_t size);
 
 /* Frees the strings and clears the struct. NULL is allowed. */
 FG_API void fg_pack_built_fini(fg_pack_built *built);

@@ -47,64 +47,89 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
 } fg_recipe_kind;
 
-/* All members may be 0. Strings and the registry are borrowed until fg_recipe_close. */
+/* What a fit needs. */
+typedef struct fg_fit_options {
+    const char *resume;  /* where to continue, as trainer.resume; "" is "last"         [NULL] */
+    const char *profile; /* steps of which to take a profile, as trainer.profile; "" is "auto"
+                                                                                       [NULL] */
+    bool overwrite;      /* delete an earlier run's checkpoints in the folder         [false] */
+    bool fast_dev_run;   /* one batch of each kind, nothing is saved                  [false] */
+    /* SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED)        [false] */
+    bool handle_signals;
+    uint64_t reserved[2];
+} fg_fit_options;
+
+/* What an evaluation needs. */
+typedef struct fg_evaluate_options {
+    /* The file or folder to read. It replaces data.val, data.test or data.path of the configuration
+     *                                                                                 [NULL] */
+    const char *data;
+    /* The weights: "best", "last", the name of a checkpoint of the run, or a path. NULL:
+     * model.weights if given, else the best if there is one, else the last            [NULL] */
+    const char *ckpt;
+    uint64_t reserved[2];
+} fg_evaluate_options;
+
+/* What a prediction needs. */
+typedef struct fg_predict_options {
+    const char *data; /* as in fg_evaluate_options; replaces data.predict or data.path [NULL] */
+    const char *ckpt; /* as in fg_evaluate_options                                     [NULL] */
+    /* Write the predictions to this file while they arrive, instead of keeping them in memory, in
+     * the format of fg_recipe_write_predictions. A regular file is renamed to this path when it is
+     * complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL                      [NULL] */
+    const char *out;
+    uint64_t reserved[2];
+} fg_predict_options;
+
+/* What a plan needs. */
+typedef struct fg_plan_options {
+    const char *topology; /* "v5e-8", "h100:8" ..., as in fg_client_options        [required] */
+    bool no_search;       /* don't search for the largest batch size                  [false] */
+    /* Compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't  [NULL] */
+    const char *sweep;
+    /* Samples/s that the loader of a host delivers, "9494"; it may be followed by the stage that
+     * takes the most of its time and the fraction, "9494,decode,0.87". NULL: measured on this host
+     *                                                                                 [NULL] */
+    const char *input_rate;
+    uint64_t reserved[2];
+} fg_plan_options;
+
+/* What all recipes need, and the options of the kind. All members may be 0. Strings and the
+ * registry are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_options {
     fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
     /* A YAML file; to evaluate or predict, also a trained model: a run's folder, "last" or
      * "best" (of the newest run in the folder "runs"), a checkpoint's folder, or a .safetensors
-     * file that has its configuration. NULL: the defaults and the overrides only [NULL] */
+     * file that has its configuration. NULL: the defaults and the overrides only      [NULL] */
     const char *config;
-    /* To evaluate and to predict: the file or folder to read. It replaces data.val, data.test,
-     * data.predict or data.path of the configuration                            [NULL] */
-    const char *data;
-    /* "section.key=value", as on the command line after the dashes              [none] */
+    /* "section.key=value", as on the command line after the dashes                    [none] */
     const char *const *overrides;
     size_t override_count;
     /* The rows that the configuration can name, with those of your program (registry.h). A model
      * that your program has registered requires the same rows to resume, evaluate and predict. An
      * option of a row with the name of another key of its section (model.weights) is an error,
-     * FG_EINVAL. NULL: the built-in rows                                        [NULL] */
+     * FG_EINVAL. NULL: the built-in rows                                              [NULL] */
     const fg_registry *registry;
-    /* To evaluate and to predict, the weights: "best", "last", the name of a checkpoint of the run,
-     * or a path. NULL: model.weights if given, else the best if there is one, else the last
-     *                                                                           [NULL] */
-    const char *ckpt;
-    /* To train: where to continue, as trainer.resume; "" is "last"              [NULL] */
-    const char *resume;
-    /* To train: steps of which to take a profile, as trainer.profile; "" is "auto" [NULL] */
-    const char *profile;
-    bool overwrite;    /* to train: delete an earlier run's checkpoints in the folder [false] */
-    bool fast_dev_run; /* to train: one batch of each kind, nothing is saved      [false] */
-    /* To train: SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED) [false] */
-    bool handle_signals;
 
-    /* To predict: write the predictions to this file while they arrive, instead of keeping them in
-     * memory, in the format of fg_recipe_write_predictions. A regular file is renamed to this
-     * path when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
-     *                                                                           [NULL] */
-    const char *predictions;
-    const char *topology; /* to plan: "v5e-8", "h100:8" ..., as in fg_client_options [NULL] */
-    bool no_search;       /* to plan: don't search for the largest batch size    [false] */
-    /* To plan: compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't
-     *                                                                           [NULL] */
-    const char *sweep;
-    /* To plan: samples/s that the loader of a host delivers, "9494"; it may be followed by the
-     * stage that takes the most of its time and the fraction, "9494,decode,0.87". NULL: measured on
-     * this host                                                                 [NULL] */
-    const char *input_rate;
+    /* Of one kind; those of other kinds remain 0. FG_RECIPE_FIND_BATCH and FG_RECIPE_FIND_LR have
+     * none */
+    fg_fit_options fit;           /* FG_RECIPE_FIT; FG_RECIPE_SCHEDULE, that of such a fit */
+    fg_evaluate_options evaluate; /* FG_RECIPE_VALIDATE, FG_RECIPE_TEST */
+    fg_predict_options predict;   /* FG_RECIPE_PREDICT */
+    fg_plan_options plan;         /* FG_RECIPE_PLAN */
 
     /* Receives the messages of the run, one at a time: notes (FG_LOG_INFO) and warnings
      * (FG_LOG_WARNING). A message may have several lines, and does not end with a newline. The
-     * library's log is separate (fg_log_set)                                    [NULL] */
+     * library's log is separate (fg_log_set)                                          [NULL] */
     fg_log_fn *message;
     void *message_self;
-    /* The Trainer's progress, as in fg_trainer_options             [NULL: none] */
+    /* The Trainer's progress, as in fg_trainer_options                          [NULL: none] */
     FILE *progress;
     const char *progress_style;
     bool progress_color;
     /* Called when a hang is detected, as in fg_trainer_options, after a report has been passed to
      * `message` as FG_LOG_ERROR and the stacks of all threads have been written to hang.txt in the
-     * run's folder, or to `stacks` for a run that has no folder                  [NULL] */
+     * run's folder, or to `stacks` for a run that has no folder                       [NULL] */
     fg_hang_fn *hang;
     void *hang_self;
     FILE *stacks; /* [NULL: nowhere] */
@@ -221,307 +246,19 @@ typedef struct fg_sweep_options {
  * the settings and results of all of them (docs/formats.md): fg_report_run makes a report of it.
  * sweep.html is written at the end. Runs share compiled programs through the cache on disk.
  *
- * options->resume ("" or "last", "auto") continues a sweep: runs that are complete are not
+ * options->fit.resume ("" or "last", "auto") continues a sweep: runs that are complete are not
  * repeated, one that was interrupted continues, and values may have been added. A run that fails,
  * for example because training diverges, does not end the sweep: the others are trained, and the
- * first failure is returned. A signal (handle_signals) and an error before a run can be set up end
- * it.
+ * first failure is returned. A signal (fit.handle_signals) and an error before a run can be set up
+ * end it.
  *
  * *out_folder is the folder, also after a failure once a run was set up, else NULL; free it with
- * fg_report_free. Errors: FG_EINVAL (a key, a value, or the options; also another process that
+ * fg_free. Errors: FG_EINVAL (a key, a value, or the options; also another process that
  * trains in the folder, and an earlier sweep in it without resume or overwrite), and those of
  * fg_recipe_open and fg_recipe_run. */
 FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,
                                              const fg_sweep_options *sweep, char **out_folder,
                                              fg_error *err);
-
-/* ---- planning in a separate process ---------------------------------------------------------- */
-
-/* How a separate process plans. All members may be 0. */
-typedef struct fg_plan_process {
-    /* Path of the program fulgurite. NULL: the running program is fulgurite  [NULL] */
-    const char *program;
-    double time_limit_s;       /* kill the process after this time, in seconds  [0: no limit] */
-    double memory_limit_bytes; /* kill the process if it has more memory resident than this, in
-                                  bytes                                         [0: no limit] */
-    bool quiet;                /* no progress and no warnings on standard error [false] */
-    uint64_t reserved[4];
-} fg_plan_process;
-
-/* Plans for options->topology in a separate process, because a compiler can crash, run forever or
- * use all memory. Of the options, config, overrides, topology, no_search, sweep and input_rate are
- * used. *out is the plan as FG_RECIPE_PLAN_JSON describes it; free it with fg_report_free
- * (report.h). If the process can't be started, crashes, or reaches a limit, the plan contains this
- * as "error". The process writes messages to this process's standard error. It is killed if the
- * calling thread ends. process may be NULL. Thread-safe; blocks until the process ends. Errors:
- * FG_EINVAL (the options or the configuration are wrong), FG_ENOMEM. On failure *out is NULL. */
-FG_API FG_MUST_USE fg_status fg_recipe_plan_process(const fg_recipe_options *options,
-                                                    const fg_plan_process *process, char **out,
-                                                    fg_error *err);
-
-/* Functions that fg_recipe_plan_machines calls, in the calling thread. All members may be 0;
- * strings are valid during the call. */
-typedef struct fg_plan_events {
-    void *self;                                      /* first argument */
-    void (*begin)(void *self, const char *name);     /* the process for a machine is started */
-    void (*planned)(void *self, const char *plan);   /* the plan for a machine, one JSON object */
-    void (*failed)(void *self, const char *message); /* planning fails for a reason that does not
-                                                        depend on the machine; the last call */
-    uint64_t reserved[4];
-} fg_plan_events;
-
-/* Plans for each machine of options->topology, "NAME[,NAME]" with 1 to 64 names, one after the
- * other, as fg_recipe_plan_process does. A machine that is named twice is planned once; the plan
- * under its second name has "same_as". The rate of the loader is measured once. *out is the JSON
- * object {"status": "done" or "failed", "topologies": [...]} with a plan for each name in their
- * order; free it with fg_report_free. *out_has_failed (may be NULL) is whether a plan contains an
- * "error". process and events may be NULL. Errors: FG_EINVAL (a name, or as
- * fg_recipe_plan_process), FG_ENOMEM. On failure *out is NULL. */
-FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *options,
-                                                     const fg_plan_process *process,
-                                                     const fg_plan_events *events, char **out,
-                                                     bool *out_has_failed, fg_error *err);
-
-/* Sets the options of a pack of images from the configuration that will train on it.
- *
- * - presize, if it is FG_IMAGE_PRESIZE_NONE: the shorter side of the images is data.size /
- *   data.center_fraction, rounded up, as validation needs it; unchanged with data.crop window,
- *   which does not resize images.
- * - rate, if it is 0 and the codec is automatic: the images/s that training needs, for one host, by
- *   the compiler's estimate of the step for recipe->topology, one machine, with the configured
- *   devices and batch. The plan is made in a separate process, as fg_recipe_plan_process does,
- *   which opens the data of the configuration. topology NULL: the TPU of this host, if
- *   trainer.accelerator is auto or tpu.
- * - host_crops: data.format is images, or data.size, crop, crop_scale, crop_ratio, flip or
- *   center_fraction is not its default.
- * - measure: the rate of the configuration's loader, as a plan measures it; `recipe` must remain
- *   valid until the pack is built.
- *
- * Of `recipe`, config, overrides, registry, topology and message are used; the messages say what
- * was chosen and why. process may be NULL.
- *
- * Errors: FG_EINVAL (the configuration, or its data are not images; no machine is named, and this
- * host has no TPU), FG_EUNSUPPORTED (the step cannot be planned or does not fit; the message has
- * the reason), those of fg_recipe_open, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_pack_for(const fg_recipe_options *recipe,
-                                                const fg_plan_process *process,
-                                                fg_pack_build_options *options, fg_error *err);
-
-/* ---- the configuration's keys ---------------------------------------------------------------- */
-
-/* One key. Strings are constant, but `type` and `help` are valid until the next call of a
- * function of this section on the same thread. */
-typedef struct fg_recipe_key {
-    const char *path;     /* "trainer.batch_size" */
-    const char *type;     /* "an integer from 1 to 1024, or auto" */
-    const char *words;    /* values that can be completed, "sgd|adam"; "" if there are none */
-    const char *fallback; /* the default as YAML; NULL: none, the key is empty */
-    const char *example;  /* a value other than the default */
-    const char *help;     /* one or more sentences */
-    bool is_bool;         /* "--key" alone means true */
-    uint64_t reserved[4]; /* set to 0 */
-} fg_recipe_key;
-
-/* How many keys there are, and one of them, in the order of docs/config.md. Error: FG_EINVAL. */
-FG_API size_t fg_recipe_key_count(void);
-FG_API FG_MUST_USE fg_status fg_recipe_key_at(size_t index, fg_recipe_key *out, fg_error *err);
-/* Whether there is a key of that path; out may be NULL. */
-FG_API bool fg_recipe_key_find(const char *path, fg_recipe_key *out);
-/* The key or section that a misspelt one was probably meant to be, or NULL. */
-FG_API const char *fg_recipe_key_suggest(const char *path);
-
-/* The candidate that a misspelt word was probably meant to be, or NULL if none is similar.
- * Thread-safe. */
-FG_API const char *fg_recipe_nearest(const char *word, const char *const *candidates, size_t count);
-
-/* Kinds of help. */
-typedef enum fg_recipe_help_kind {
-    FG_RECIPE_HELP_KEYS = 0,    /* with meaning and examples: all, those of a section, or one */
-    FG_RECIPE_HELP_NAMES = 1,   /* the names only, by section */
-    FG_RECIPE_HELP_MARKDOWN = 2 /* docs/config.md */
-} fg_recipe_help_kind;
-
-/* Returns the help. about, which only FG_RECIPE_HELP_KEYS uses, is a section, a key, the name of a
- * callback, logger or augmentation, or NULL for all keys. Free *out with fg_report_free (report.h).
- * Errors: FG_ENOTFOUND (no such key, section or name), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char *about, char **out,
-                                            fg_error *err);
-
-/* ---- runs ------------------------------------------------------------------------------------ */
-
-/* The folder of a run or sweep: `name`, or if that is "last", the one in the folder "runs" that
- * wrote its report, metrics, record or a checkpoint last. Free *out with fg_report_free. Errors:
- * FG_ENOTFOUND (there is none), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err);
-
-/* How to follow a run. */
-typedef struct fg_follow_options {
-    /* Called in the calling thread with new text, which is valid during the call. Return false to
-     * stop */
-    bool (*show)(void *self, const char *text);
-    void *self;
-    /* false: one line per new line of metrics.jsonl, and one if the run was resumed from a
-     * checkpoint before lines that were shown. true: the whole report (FG_REPORT_TEXT) whenever
-     * there is something new                                                            [false] */
-    bool whole;
-    double every_s; /* seconds between checks for new text                               [0.5] */
-    uint64_t reserved[4];
-} fg_follow_options;
-
-/* Shows what a run has written, and what it writes until it ends, that is, until no fit holds the
- * lock of its folder. *out_state is then "finished", "stopped", "failed", "killed" or, for a run
- * without report.json, "unknown". Errors: those of fg_report_run, FG_ESTOPPED (show returned
- * false), FG_EINVAL (options). */
-FG_API FG_MUST_USE fg_status fg_recipe_follow_run(const char *folder,
-                                                  const fg_follow_options *options,
-                                                  const char **out_state, fg_error *err);
-
-/* How to stop a run. All members may be 0. */
-typedef struct fg_stop_options {
-    bool no_wait;        /* return once the request is written                        [false] */
-    const char *timeout; /* how long to wait for the end of the run, as trainer.max_time: "90s",
-                            "8h30m"                                                [no limit] */
-    /* Receives notes (FG_LOG_INFO), in the calling thread: which process was asked, and the last
-     * checkpoint once the run has ended                                               [NULL] */
-    fg_log_fn *message;
-    void *message_self;
-    uint64_t reserved[4];
-} fg_stop_options;
-
-/* Asks the fit that holds the lock of a run's folder to save its state and stop, as it does on
- * SIGTERM, and waits until it has: until the lock is released. run is the folder of a run; that of
- * a sweep, whose current run is stopped and which then ends; or "last": of the runs in the folder
- * "runs" that are training, including those of sweeps, the one that started last. The request is
- * the file `stop` in the folder, which any fit with a run_dir checks for about once a second,
- * between steps and batches of validation; so it also reaches other containers and hosts that share
- * the folder. If the process that holds the lock is on another host and has died, this is only
- * noticed if locks apply across hosts; otherwise, without a timeout, the call waits forever.
- * options may be NULL. Thread-safe.
- *
- * Errors: FG_ENOTFOUND (no such folder; no fit uses it, or the one that did was killed), FG_EINVAL
- * (options, or the timeout has passed: the request remains), FG_EIO (the request cannot be
- * written), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_stop_run(const char *run, const fg_stop_options *options,
-                                                fg_error *err);
-
-/* How to serve the page of a run. */
-typedef struct fg_serve_options {
-    const char *port; /* "8080"; "0", "" and NULL: any free port                       [NULL] */
-    /* Called in the calling thread: first, when the server is ready, with a line that has the
-     * address, "the report is at http://127.0.0.1:8080/ (Ctrl-C ends)\n", then with "" a few times
-     * per second. Return false to end the server */
-    bool (*show)(void *self, const char *text);
-    void *self;
-    uint64_t reserved[4];
-} fg_serve_options;
-
-/* Serves the page of a run (FG_REPORT_HTML) to browsers on this machine, and its JSON as
- * /report.json. While a fit holds the lock of the folder, the page reloads itself every two
- * seconds. The server runs on a separate thread until the function returns. Only requests to the
- * address itself or to localhost are answered. Requires libmicrohttpd at run time. Errors:
- * FG_ENOTFOUND (no such folder, no libmicrohttpd), FG_EIO (the port is in use), FG_EINVAL
- * (options). */
-FG_API FG_MUST_USE fg_status fg_recipe_serve_run(const char *folder,
-                                                 const fg_serve_options *options, fg_error *err);
-
-/* ---- completion in a shell ------------------------------------------------------------------- */
-
-/* An option of a command. */
-typedef struct fg_recipe_option {
-    const char *name;     /* without the dashes */
-    const char *argument; /* "FILE"; of "a|b|FILE", a and b are completed; NULL: --name is a flag */
-    bool is_optional;     /* both --name and --name=ARGUMENT are accepted */
-    const char *help;
-    uint64_t reserved[2]; /* set to 0 */
-} fg_recipe_option;
-
-/* A command of a program. */
-typedef struct fg_recipe_command {
-    const char *name, *summary;
-    const fg_recipe_option *options;
-    size_t option_count;
-    bool takes_config;    /* --KEY=VALUE for each key of the configuration */
-    uint64_t reserved[2]; /* set to 0 */
-} fg_recipe_command;
-
-/* A completion script of the shell "bash" or "zsh" for a program that is called as
- * `PROGRAM COMMAND [--OPTION]...`, such as one that runs recipes. The script contains all words; it
- * does not call the program. `program` consists of letters, digits and '_'. Free *out with
- * fg_report_free. Errors: FG_EINVAL (shell, program), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_completion(const char *program,
-                                                  const fg_recipe_command *commands, size_t count,
-                                                  const char *shell, char **out, fg_error *err);
-
-/* ---- new configurations, trained models, augmentation ---------------------------------------- */
-
-/* Options of fg_recipe_init; all may be 0 or NULL. */
-typedef struct fg_recipe_init_options {
-    const char *target;   /* the column of a CSV file to predict, or of the classes of a list
-                                                                        [inferred] */
-    const char *source;   /* options of a source of images as data.source_options has them, such as
-                             "no_split_folders=true"                        [none] */
-    uint64_t reserved[2]; /* set to 0 */
-} fg_recipe_init_options;
-
-/* Inspects data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
- * accepts) and writes a configuration that trains on them, with comments that say what was detected
- * and what was only inferred, and suggest a pack if the images are much larger than training needs
- * or many. For images, reads all names and labels, and the headers of up to 64 files. options may
- * be NULL. Free *out with fg_report_free. Errors: FG_EINVAL (options, also those that do not apply
- * to the data; data of an unknown format), FG_ENOMEM, and those of fg_catalog_open. */
-FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const fg_recipe_init_options *options,
-                                            char **out, fg_error *err);
-
-/* The name of a new file for data: "homes.yaml" for "data/homes.csv.gz" or "data/homes/" and the
- * suffix ".yaml"; "run.yaml" for "." or "/". Free *out with fg_report_free. Errors: FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out,
-                                                 fg_error *err);
-
-/* A checkpoint and its description. Strings are owned by the struct. */
-typedef struct fg_recipe_origin {
-    fg_ckpt *ckpt;
-    char *description;    /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it has its
-                             configuration, a line about the model, or why the configuration
-                             cannot be read: it names rows that the registry does not have */
-    const char *config;   /* its configuration as YAML; NULL: none */
-    const char *data;     /* the description of its data as JSON; NULL: none */
-    uint64_t reserved[4]; /* set to 0 */
-} fg_recipe_origin;
-
-/* Opens a trained model by a name as in fg_recipe_options.config, or any .safetensors file; which,
- * if not NULL, is a checkpoint of a run as in fg_recipe_options.ckpt. All checksums are verified.
- * registry: as in fg_recipe_options; NULL: the built-in rows. Close *out with
- * fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
-FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
-                                                   const fg_registry *registry,
-                                                   fg_recipe_origin *out, fg_error *err);
-/* Its tensors, one per line: the name and, unless names_only, the type and, for a checkpoint's
- * folder, "model" or "state", separated by tabs. Control characters in names are replaced by '?'.
- * *out_totals: a line with the number of tensors, their bytes and the number of elements in the
- * model. Free both with fg_report_free. Errors: FG_ENOMEM (both are NULL). */
-FG_API FG_MUST_USE fg_status fg_recipe_origin_lines(const fg_recipe_origin *origin, bool names_only,
-                                                    char **out_lines, char **out_totals,
-                                                    fg_error *err);
-/* Everything as one JSON object: path, tensors, state, configuration and data. Free *out with
- * fg_report_free. Errors: FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out,
-                                                   fg_error *err);
-/* Closes the checkpoint and frees the strings; a zero-initialized struct is allowed. */
-FG_API void fg_recipe_origin_close(fg_recipe_origin *origin);
-
-/* Shows the effect of augmentations on the images of a pack: draws a contact sheet
- * (fg_report_pack_sheet) of options->rows images [6], each followed by options->columns - 1 [7]
- * augmented versions with different random numbers, which follow from options->select.seed.
- * `augment` is a list as in data.augment, such as "random_flip, color_jitter(brightness=0.4)".
- * Images that all have the same size, up to 256 x 256, are augmented as they are; otherwise, the
- * square in the middle of each image, resized to options->cell [128]. Computed on the CPU, with one
- * compiled program. *out has one line per image: row, number of the record and class, separated by
- * tabs; free it with fg_report_free. options may be NULL. Errors: those of fg_report_pack_sheet,
- * FG_EINVAL (augment), those of the augmentations and of fg_client_open. */
-FG_API FG_MUST_USE fg_status fg_recipe_augment_sheet(const char *path, const char *augment,
-                                                     const fg_pack_sheet_options *options,
-                                                     const char *out_path, char **out,
-                                                     fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* report.h - results as human-readable text, JSON and HTML: part of libfulgurite_recipe.
  *
- * Each function returns a separate string, which the caller frees with fg_report_free. All are
+ * Each function returns a separate string, which the caller frees with fg_free. All are
  * thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,43 +8,11 @@
 #define FULGURITE_REPORT_H
 
 #include <fulgurite/base.h>
-#include <fulgurite/host.h>
-#include <fulgurite/pack_export.h>
 #include <fulgurite/tuner.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Frees a string that a function of this library has returned. NULL is allowed. */
-FG_API void fg_report_free(char *text);
-
-/* One object of a plan's "topologies" (FG_RECIPE_PLAN_JSON in recipe.h) as lines. Errors:
- * FG_EFORMAT (not JSON), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_plan_lines(const char *json, char **out, fg_error *err);
-
-/* A plan's object as one HTML page with tables and plots. The page needs no script, other file or
- * network. config_path: the name of the configuration, for the heading; may be NULL. Errors: as of
- * fg_report_plan_lines. */
-FG_API FG_MUST_USE fg_status fg_report_plan_page(const char *json, const char *config_path,
-                                                 char **out, fg_error *err);
-
-/* The table of accelerators (chip.h), as lines or as one JSON object {"chips": [...]}. Errors:
- * FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_chips(bool as_json, char **out, fg_error *err);
-
-/* The accelerators that can be used here, one line per device, and why others can't; or one JSON
- * object {"accelerators": [...], "auto": NAME}. plugin_path: probe this plugin only, or NULL.
- * with_places: also the locations searched for plugins, in the lines. Opens each plugin. Errors:
- * FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_devices(const char *plugin_path, bool with_places,
-                                               bool as_json, char **out, fg_error *err);
-
-/* Memory use and duty cycle of TPUs, from the libtpu of a running program at `address`
- * ("HOST:PORT"; NULL: as fg_tpu_use_read), as lines or as one JSON object {"devices": [...]}.
- * Errors: as of fg_tpu_use_read, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_tpu_use(const char *address, bool as_json, char **out,
-                                               fg_error *err);
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
@@ -86,88 +54,6 @@ FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int col
  * and those of fg_file_write. */
 FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path,
                                                 fg_error *err);
-/* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
-FG_API FG_MUST_USE fg_status fg_report_lr_check(const char *path, fg_error *err);
-
-/* ---- packs ----------------------------------------------------------------------------------- */
-
-/* What a pack (fg_pack_open) contains: version, files, codecs, sizes, splits, classes and their
- * balance, fields, metadata; as lines, in which long lists are shortened, or as one JSON object
- * with everything. Reads the index, not the records. Errors: those of fg_pack_open and
- * fg_pack_get_entry. */
-FG_API FG_MUST_USE fg_status fg_report_pack(const char *path, bool as_json, char **out,
-                                            fg_error *err);
-
-/* Reads all of a pack and verifies each byte (fg_pack_verify): one line per fault, and what to do
- * about them. *out_is_damaged: there are faults, or the pack cannot be opened because it is
- * damaged. Errors: FG_ENOTFOUND, FG_EUNSUPPORTED, FG_EIO, FG_EINVAL, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_pack_verify(const char *path, char **out,
-                                                   bool *out_is_damaged, fg_error *err);
-
-/* Rebuilds a file of a pack (fg_pack_rebuild) and reports what was lost. out_path NULL: `path` is
- * replaced. Errors: those of fg_pack_rebuild. */
-FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char *out_path,
-                                                    char **out, fg_error *err);
-
-/* What a contact sheet shows. */
-typedef struct fg_pack_sheet_options {
-    int rows, columns; /* of images                                                      [6, 8] */
-    int cell;          /* pixels: images are scaled to fit in a square of this size     [128] */
-    bool by_class;     /* one row per class instead, the first classes                  [false] */
-    fg_pack_selection select; /* which records; its limit has no effect    [the first ones] */
-    uint64_t reserved[4];
-} fg_pack_sheet_options;
-
-/* Draws images of a pack into a grid and writes it as a PNG file, replaced atomically. Each image
- * has its class name below it, or its file name if it has no class. *out has one line per image:
- * row, column, number of the record, class and name, separated by tabs. options may be NULL.
- * Errors: those of fg_pack_open, fg_pack_select, fg_pack_image and fg_file_write; FG_EINVAL,
- * FG_ENOTFOUND (no record is selected). */
-FG_API FG_MUST_USE fg_status fg_report_pack_sheet(const char *path,
-                                                  const fg_pack_sheet_options *options,
-                                                  const char *out_path, char **out, fg_error *err);
-
-/* Exports records of a pack (fg_pack_export) and reports how many files were written. Errors: those
- * of fg_pack_open and fg_pack_export. */
-FG_API FG_MUST_USE fg_status fg_report_pack_export(const char *path, const char *out_path,
-                                                   const fg_pack_export_options *options,
-                                                   char **out, fg_error *err);
-
-/* Sets an option from text, as given on the command line. Both accept split, class and seed (which
- * also sets shuffle); exports also limit, format ("png" or "jpeg") and quality; contact sheets also
- * rows, columns and cell. `text` is borrowed as long as the options are used. Errors: FG_EINVAL
- * (the message begins with the name and says what is expected). */
-FG_API FG_MUST_USE fg_status fg_report_pack_export_set(fg_pack_export_options *options,
-                                                       const char *name, const char *text,
-                                                       fg_error *err);
-FG_API FG_MUST_USE fg_status fg_report_pack_sheet_set(fg_pack_sheet_options *options,
-                                                      const char *name, const char *text,
-                                                      fg_error *err);
-
-/* ---- checkup --------------------------------------------------------------------------------- */
-
-/* What to check. All members except `host` may be 0. */
-typedef struct fg_checkup_options {
-    fg_host *host;           /* the machine (fg_host_open); borrowed */
-    bool host_only;          /* check nothing else: no plugins, no cache, no test        [false] */
-    const char *data;        /* measure how fast the files of this folder are read       [NULL] */
-    bool skip_test;          /* load no plugin and run nothing on the devices            [false] */
-    const char *accelerator; /* to test, as in fg_client_options                         [NULL] */
-    const char *devices;     /* the same                                                 [NULL] */
-    double timeout_s;        /* for the devices to respond                         [0: no limit] */
-    bool as_json;            /* one JSON object instead of lines                         [false] */
-    /* Called on another thread when devices have not responded for timeout_s, with the report so
-     * far, because the check of the devices does not return. It may end the process     [NULL] */
-    void (*hang)(void *self, const char *report);
-    void *hang_self;
-    uint64_t reserved[4];
-} fg_checkup_options;
-
-/* Checks the machine: accelerators, plugins, compile cache, a matrix multiplication on each device
- * and a sum over all of them. *out_is_wrong: a problem would make training fail, hang or compute
- * wrong results. Errors: FG_EINVAL, FG_ENOMEM; problems of the machine are in the report. */
-FG_API FG_MUST_USE fg_status fg_report_checkup(const fg_checkup_options *options, char **out,
-                                               bool *out_is_wrong, fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -44,6 +44,10 @@ fg_status fgi_file_refuse(const char *path, const void *data, size_t size, uint6
                           fg_error *err);
 fg_status fgi_file_refuse_open(const char *path, int fd, uint64_t file_size, fg_error *err);
 
+/* Whether fg_file_write can write a file: checks the type of the path, that its folder exists, and
+ * permissions, and changes nothing. Errors: FG_EIO (the message has the reason), FG_ENOMEM.
+ * Thread-safe. */
+fg_status fgi_file_check(const char *path, fg_error *err);
 bool fgi_file_exists(const char *path);
 bool fgi_is_file(const char *path); /* or a link to one */
 bool fgi_is_folder(const char *path);

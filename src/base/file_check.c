@@ -31,7 +31,7 @@ static int reason_against(const char *path)
     return reason;
 }
 
-fg_status fg_file_check(const char *path, fg_error *err)
+fg_status fgi_file_check(const char *path, fg_error *err)
 {
     const int reason = reason_against(path);
     if (reason == ENOMEM)

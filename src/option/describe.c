@@ -82,7 +82,7 @@ const char *fg_option_describe(const fg_option *option, char *out, size_t size)
     return out;
 }
 
-const char *fg_option_spellings(const fg_option *option, char *out, size_t size)
+const char *fgi_option_spellings(const fg_option *option, char *out, size_t size)
 {
     const char *ours = NULL;
     size_t ours_size = 0, used = 0;

@@ -91,4 +91,8 @@ fg_status fgi_option_add_place(const fg_option_values *values, fg_status status,
 /* FG_EINVAL if an option's member is outside of the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 
+/* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.
+ * Thread-safe. */
+const char *fgi_option_spellings(const fg_option *option, char *out, size_t size);
+
 #endif

@@ -223,4 +223,18 @@ fg_status fgi_packer_metadata(const fgi_packer_plan *plan, const char *source,
 /* Appends text that determines the records: options, names, labels, splits, groups. */
 fg_status fgi_packer_fingerprint(const fgi_packer_plan *plan, fgi_buf *out, fg_error *err);
 
+/* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",
+ * "jpeg-seg", "raw", "ycc", "dct"), presize ("short=256", see fg_image_presize_parse), quality,
+ * variants, split ("val=0.1,test=0.1", ",stratify" may follow), seed, workers, shard-size ("1GB",
+ * "256MiB"), bad ("fail", "skip"), limit, rate, sequence, source (the text is borrowed). Errors:
+ * FG_EINVAL (the message begins with the name and states what is expected). Thread-safe. */
+fg_status fgi_pack_build_set(fg_pack_build_options *options, const char *name, const char *text,
+                             fg_error *err);
+
+/* Writes notes for the user, one sentence per line: samples left out and where they are
+ * listed, the codec and why, the names of the files of a set. "" if there is nothing. Truncates the
+ * text to `size` bytes and returns out. Thread-safe. */
+const char *fgi_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
+                                size_t size);
+
 #endif

@@ -203,8 +203,8 @@ static fg_status set_split(fg_pack_build_options *o, const char *name, const cha
     return refuse(name, text, "fractions such as val=0.1,test=0.1", err);
 }
 
-fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name, const char *text,
-                            fg_error *err)
+fg_status fgi_pack_build_set(fg_pack_build_options *options, const char *name, const char *text,
+                             fg_error *err)
 {
     static const struct {
         const char *name;

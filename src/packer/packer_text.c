@@ -31,8 +31,8 @@ const char *fgi_packer_count(double value, char out[32])
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
-                               size_t size)
+const char *fgi_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
+                                size_t size)
 {
     int used = 0;
     *out = '\0';

@@ -15,11 +15,11 @@
 #include "base/thread.h"
 #include "base/text.h"
 #include "pjrt/pjrt.h"
+#include "pjrt/plugin_file.h"
 #include "pjrt/topology.h"
 
 /* The oldest minor version of the PJRT C API (major 0) that this library was tested with. */
 #define FGI_PJRT_MINOR_MIN 75
-#define FGI_PATH_MAX       1024
 
 /* An argument struct of a PJRT call, with its size filled in:
  * FGI_ARGS(PJRT_Client_Devices_Args, args, .client = c); */
@@ -30,26 +30,6 @@
     (offsetof(PJRT_Api, call) + sizeof((api)->call) <= (api)->struct_size && (api)->call != NULL)
 
 /* ---- finding and loading --------------------------------------------------------------------- */
-
-/* The user's data folder: $FULGURITE_HOME and so on. False if there is none. */
-bool fgi_home_folder(char out[FGI_PATH_MAX]);
-/* The folder of the program or shared library that contains this code. False if it is unknown. */
-bool fgi_own_folder(char out[FGI_PATH_MAX]);
-/* Shortens PREFIX/bin, PREFIX/lib or PREFIX/lib/TRIPLE to PREFIX. False for any other folder, which
- * is shortened too. */
-bool fgi_prefix_of(char folder[FGI_PATH_MAX]);
-/* Path of the plugin within the folder plugins/NAME to which `fulgurite setup NAME` installs; NULL
- * for an unknown name. */
-const char *fgi_setup_file(const char *name);
-/* "cpu", "cuda" or "tpu" according to the file name, or NULL. */
-const char *fgi_accelerator_of_file(const char *path);
-/* Whether this machine seems to have a TPU or an NVIDIA GPU; true for "cpu". Searches under `root`
- * ("" for the real one). */
-bool fgi_machine_has(const char *root, const char *accelerator);
-
-/* Reads the file's ELF header: FG_EPLUGIN if it is missing, truncated, not a shared library or
- * built for another architecture. */
-fg_status fgi_plugin_check_file(const char *path, fg_error *err);
 
 /* A loaded plugin. It stays loaded until the process ends, because its threads would not survive
  * unloading. */

@@ -146,7 +146,5 @@ void fgi_config_print_model(const fgi_config *c, fgi_buf *out);
 bool fgi_config_is_of_training(const fgi_config_key *key);
 /* These keys, as far as they have an effect. */
 void fgi_config_print_training(const fgi_config *c, fgi_buf *out);
-/* The reference of all keys, and of the rows that lists name, in Markdown: docs/config.md. */
-void fgi_config_print_markdown(fgi_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* config_print.c - writes a configuration as YAML, with the help of the keys as comments, and the
- * reference of all keys. Reading the output gives the same values; the run's folder contains it.
+/* config_print.c - writes a configuration as YAML, with the help of the keys as comments. Reading
+ * the output gives the same values; the run's folder contains it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -16,8 +16,6 @@
 #include "base/print.h"
 
 enum { COMMENT_WIDTH = 98 };
-
-/* ---- configuration --------------------------------------------------------------------------- */
 
 /* Prints words, wrapped into lines that begin with `start`. */
 static void print_wrapped(fgi_buf *out, const char *start, const char *words)
@@ -193,123 +191,4 @@ void fgi_config_print_model(const fgi_config *c, fgi_buf *out)
 void fgi_config_print_training(const fgi_config *c, fgi_buf *out)
 {
     print_keys(c, out, false, is_of_training);
-}
-
-/* Escaped, because a vertical bar would end the table cell. */
-static void print_cell(fgi_buf *out, const char *words)
-{
-    for (; *words != '\0'; words++) {
-        if (*words == '|')
-            fgi_buf_putc(out, '\\');
-        fgi_buf_putc(out, *words);
-    }
-}
-
-static void print_introduction(fgi_buf *out)
-{
-    fgi_buf_puts(
-        out,
-        "# Configuration\n\n"
-        "Every key of a run's YAML file. On the command line, each is `--section.key=value`, "
-        "which\n"
-        "overrides the file; `--section.key=null` resets a key to its default. `--print-config`\n"
-        "prints all keys with their current values, `fulgurite help config` lists them by "
-        "section.\n"
-        "An unknown key is an error.\n\n"
-        "Choices are not case-sensitive. `gpu` is accepted for `cuda`, `bf16` for `bf16-mixed`, "
-        "`16`\n"
-        "for `16-mixed`, `fp32` and `32` for `32-true`, with a note. Paths are relative to the "
-        "working\n"
-        "directory, not to the configuration's folder, and a leading `~/` is the home folder. "
-        "`null`,\n"
-        "`Null`, `NULL` and `~` are YAML's null, the key's default. A file contains one YAML "
-        "document.\n"
-        "Numbers that f32 cannot represent (1e-400, 1e39) are errors.\n\n"
-        "The options of [callbacks](#trainercallbacks), [loggers](#trainerloggers) and\n"
-        "[augmentations](#dataaugment) are in tables at the end of the page.\n\n"
-        "`fulgurite help --config-reference` generates this page; a test compares the two.\n");
-}
-
-/* "trainer.callbacks" as the anchor of its heading, "trainercallbacks". */
-static void print_anchor(fgi_buf *out, const char *path)
-{
-    for (; *path != '\0'; path++)
-        if (*path != '.')
-            fgi_buf_putc(out, *path);
-}
-
-static void print_row(fgi_buf *out, const fg_entry *entry)
-{
-    char type[512];
-    fgi_buf_printf(out, "\n### %s\n\n`%s`: %s.\n", entry->name, entry->name, entry->help);
-    if (entry->option_count > 0)
-        fgi_buf_puts(out,
-                     "\n| option | value | default | example | meaning |\n|---|---|---|---|---|\n");
-    for (size_t i = 0; i < entry->option_count; i++) {
-        const fg_option *option = &entry->options[i];
-        fgi_buf_printf(out, "| `%s` | ", option->name);
-        print_cell(out, fg_option_type(option, type, sizeof(type)));
-        fgi_buf_printf(out, " | `%s` | `%s` | ", option->initial != NULL ? option->initial : "null",
-                       option->example);
-        print_cell(out, option->help);
-        fgi_buf_puts(out, " |\n");
-    }
-}
-
-/* A section for each key that lists rows, such as callbacks, with the options of each row. */
-static void print_rows(fgi_buf *out)
-{
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
-        const fg_registry *registry = fgi_config_table_built_in()->registry;
-        if (!key->has_entries)
-            continue;
-        fgi_buf_printf(out,
-                       "\n## %s\n\nThe elements of the list `%s`, each with its options, which are "
-                       "written\nin parentheses: `%s`.\n",
-                       key->path, key->path, key->option->example);
-        for (size_t k = 0; k < fg_registry_count(registry, key->kind); k++)
-            print_row(out, fg_registry_at(registry, key->kind, k));
-    }
-}
-
-static void print_key_row(fgi_buf *out, const fgi_config *c, const fgi_config_key *key)
-{
-    fgi_buf_printf(out, "| `%s` | ", key->path);
-    print_cell(out, fgi_config_type(key));
-    fgi_buf_printf(out, " | `%s` | `%s` | ", fgi_config_format(c, key), key->option->example);
-    print_cell(out, fgi_config_explain(key));
-    if (key->has_entries) {
-        fgi_buf_printf(out, " See [%s](#", key->path);
-        print_anchor(out, key->path);
-        fgi_buf_puts(out, ").");
-    }
-    fgi_buf_puts(out, " |\n");
-}
-
-void fgi_config_print_markdown(fgi_buf *out)
-{
-    fgi_config *c = fgi_config_create(NULL, NULL);
-    if (c == NULL) {
-        out->failed = true;
-        return;
-    }
-    char now[32] = "-", section[32];
-    print_introduction(out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
-        (void)split_path(key->path, section, sizeof(section));
-        if (strcmp(section, now) != 0) {
-            const char *help = fgi_config_section_help(section);
-            (void)fgi_snprintf(now, sizeof(now), "%s", section);
-            fgi_buf_printf(out,
-                           "\n## %s%s%s\n\n| key | value | default | example | meaning |\n"
-                           "|---|---|---|---|---|\n",
-                           help != NULL ? section : "top level", help != NULL ? ": " : "",
-                           help != NULL ? help : "");
-        }
-        print_key_row(out, c, key);
-    }
-    print_rows(out);
-    fgi_config_destroy(c);
 }

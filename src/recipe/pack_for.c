@@ -6,12 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "recipe/init_put.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
 #include "report/run_view.h"
@@ -33,6 +32,11 @@ static fg_status check_format(const fgi_config *c, const char *config, fg_error 
                     "'%s' has data.format %s: expected a configuration that trains on images or on "
                     "a pack of images",
                     config, format->entry.name);
+}
+
+int64_t fgi_presize_short(int64_t size, double center_fraction)
+{
+    return (int64_t)ceil((double)size / center_fraction - 1e-6);
 }
 
 /* Windows are cut from images at their own size; others are resized, so they can be stored with the
@@ -121,7 +125,6 @@ static fg_status measure(void *self, const char *path, double *out_rate, fg_erro
     fg_recipe *r = NULL;
     fg_dataset *samples = NULL;
     fg_input_rate rate = {0};
-    options.kind = FG_RECIPE_FIT;
     options.message = NULL;
     FGI_TRY(fg_recipe_open(&options, &r, err));
     fg_status status = open_samples(r, path, &samples, err);
@@ -197,43 +200,36 @@ static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *m
     return FG_OK;
 }
 
-static fg_status plan_rate(const fg_recipe *r, const fg_plan_process *process,
+static fg_status plan_rate(const fg_recipe *r, const fgi_pack_planner *planner,
                            fg_pack_build_options *options, fg_error *err)
 {
-    char found[64], *text = NULL;
+    char found[64];
     fg_topology_info info;
-    fg_recipe_options o = *r->options;
-    o.no_search = true;
-    o.sweep = NULL;
-    if (o.topology == NULL && find_machine(r->c, found))
-        o.topology = found;
-    if (o.topology == NULL)
-        return no_machine(r->c, o.config, err);
-    if (strchr(o.topology, ',') != NULL)
-        return fgi_fail(err, FG_EINVAL, "topology '%s': expected one machine", o.topology);
-    FGI_TRY(fg_topology_describe(o.topology, &info, err));
-    fgi_run_say(r, FG_LOG_INFO, "compiling the training step of '%s' for %s", o.config, o.topology);
-    FGI_TRY(fg_recipe_plan_process(&o, process, &text, err));
-    json_t *root = fgi_json_load(text, strlen(text), 0, NULL);
-    const fg_status status = read_plan(r, json_array_get(json_object_get(root, "topologies"), 0),
-                                       o.topology, options, err);
+    json_t *root = NULL;
+    const char *machine = planner->topology;
+    if (machine == NULL && find_machine(r->c, found))
+        machine = found;
+    if (machine == NULL)
+        return no_machine(r->c, r->options->config, err);
+    if (strchr(machine, ',') != NULL)
+        return fgi_fail(err, FG_EINVAL, "topology '%s': expected one machine", machine);
+    FGI_TRY(fg_topology_describe(machine, &info, err));
+    fgi_run_say(r, FG_LOG_INFO, "compiling the training step of '%s' for %s", r->options->config,
+                machine);
+    FGI_TRY(planner->plan(planner->self, machine, &root, err));
+    const fg_status status =
+        read_plan(r, json_array_get(json_object_get(root, "topologies"), 0), machine, options, err);
     json_decref(root);
-    fgi_free(text);
     return status;
 }
 
-fg_status fg_recipe_pack_for(const fg_recipe_options *recipe, const fg_plan_process *process,
-                             fg_pack_build_options *options, fg_error *err)
+fg_status fgi_pack_for(const fg_recipe_options *recipe, const fgi_pack_planner *planner,
+                       fg_pack_build_options *options, fg_error *err)
 {
-    fg_error none;
     fg_recipe *r = NULL;
-    err = err != NULL ? err : &none;
-    FGI_TRY_RESERVED(fg_pack_build_options, options, err);
     if (recipe->config == NULL)
         return fgi_fail(err, FG_EINVAL, "name the configuration that will train on the pack");
-    fg_recipe_options opening = *recipe;
-    opening.kind = FG_RECIPE_FIT;
-    FGI_TRY(fg_recipe_open(&opening, &r, err));
+    FGI_TRY(fg_recipe_open(recipe, &r, err));
     fg_status status = check_format(r->c, recipe->config, err);
     if (status == FG_OK) {
         choose_size(r, options);
@@ -242,7 +238,7 @@ fg_status fg_recipe_pack_for(const fg_recipe_options *recipe, const fg_plan_proc
         options->measure_self = (void *)recipe;
     }
     if (status == FG_OK && options->codec == FG_PACK_CHOICE_AUTO && options->rate == 0)
-        status = plan_rate(r, process, options, err);
+        status = plan_rate(r, planner, options, err);
     fg_recipe_close(r);
     return status;
 }

@@ -72,25 +72,11 @@ fg_status fgi_plan_input_check(const char *text, fg_error *err)
                     "--input-rate=%s: expected a number of samples per second above 0", text);
 }
 
-char *fgi_plan_input_text(const json_t *plan)
-{
-    fgi_buf text = {0};
-    const json_t *rate = json_object_get(plan, "input_measured_samples_per_s");
-    const char *stage = json_string_value(json_object_get(plan, "input_stage"));
-    if (!json_is_number(rate))
-        return NULL;
-    fgi_buf_printf(&text, "%.17g", json_number_value(rate));
-    if (stage != NULL)
-        fgi_buf_printf(&text, ",%s,%.17g", stage,
-                       json_number_value(json_object_get(plan, "input_stage_fraction")));
-    return fgi_buf_take(&text);
-}
-
 static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts, loader_rate *out,
                            fg_error *err)
 {
     fg_input_rate rate;
-    if (r->options->input_rate != NULL && parse_rate(r->options->input_rate, out))
+    if (r->options->plan.input_rate != NULL && parse_rate(r->options->plan.input_rate, out))
         return FG_OK;
     const int64_t batch = (plan->global_batch_size + parts - 1) / parts;
     FGI_TRY(fgi_run_input_rate(r->c, r->data.train, batch, measured_for_s, &rate, err));

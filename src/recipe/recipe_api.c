@@ -31,13 +31,13 @@ static fg_status read_old_keys(fg_recipe *r, fg_error *err)
     return FG_OK;
 }
 
-/* options.resume is a shorthand for a key. */
+/* options.fit.resume is a shorthand for a key. */
 static fg_status read_resume(fg_recipe *r, fg_error *err)
 {
-    const char *which = r->options->resume;
+    const char *which = r->options->fit.resume;
     if (which == NULL)
         return FG_OK;
-    if (r->options->overwrite)
+    if (r->options->fit.overwrite)
         return fgi_fail(
             err, FG_EINVAL,
             "--resume and --overwrite exclude each other: a run is either continued or deleted");
@@ -72,12 +72,45 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
         !fgi_config_is_auto(r->c, "trainer.global_batch_size"))
         return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
                         fgi_config_where(r->c, "trainer.global_batch_size"));
-    if (r->config_path != NULL && o->data != NULL)
-        FGI_TRY(fgi_run_set_data(r, o->data, err));
+    if (r->config_path != NULL && r->evaluate.data != NULL)
+        FGI_TRY(fgi_run_set_data(r, r->evaluate.data, err));
     if (r->config_path != NULL && fgi_run_is_evaluation(r))
         FGI_TRY(fgi_run_adopt_format(r, err));
     FGI_TRY(read_old_keys(r, err));
     return fgi_config_mesh(r->c, &r->mesh, err);
+}
+
+static bool is_zero(const void *member, size_t size)
+{
+    const char *at = member;
+    while (size > 0 && at[size - 1] == 0)
+        size--;
+    return size == 0;
+}
+
+/* Options of another kind have been forgotten, or the kind. */
+static fg_status check_kind(const fg_recipe_options *o, fg_error *err)
+{
+    const struct {
+        const char *name;
+        bool is_used, is_zero;
+    } members[] = {
+        {"fit", o->kind == FG_RECIPE_FIT || o->kind == FG_RECIPE_SCHEDULE,
+         is_zero(&o->fit, sizeof o->fit)},
+        {"evaluate", o->kind == FG_RECIPE_VALIDATE || o->kind == FG_RECIPE_TEST,
+         is_zero(&o->evaluate, sizeof o->evaluate)},
+        {"predict", o->kind == FG_RECIPE_PREDICT, is_zero(&o->predict, sizeof o->predict)},
+        {"plan", o->kind == FG_RECIPE_PLAN, is_zero(&o->plan, sizeof o->plan)},
+    };
+    FGI_TRY_RESERVED(fg_fit_options, &o->fit, err);
+    FGI_TRY_RESERVED(fg_evaluate_options, &o->evaluate, err);
+    FGI_TRY_RESERVED(fg_predict_options, &o->predict, err);
+    FGI_TRY_RESERVED(fg_plan_options, &o->plan, err);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        if (!members[i].is_used && !members[i].is_zero)
+            return fgi_fail(err, FG_EINVAL, "fg_recipe_options.%s is set, but kind is %d",
+                            members[i].name, (int)o->kind);
+    return FG_OK;
 }
 
 static fg_status open_recipe(fg_recipe *r, fg_error *err)
@@ -89,12 +122,18 @@ static fg_status open_recipe(fg_recipe *r, fg_error *err)
         return fgi_fail(err, FG_EINVAL, "fg_recipe_options.kind is %zu: expected at most %d", kind,
                         FG_RECIPE_SCHEDULE);
     FGI_TRY_RESERVED(fg_recipe_options, r->options, err);
+    FGI_TRY(check_kind(r->options, err));
+    if (kind == FG_RECIPE_PREDICT)
+        r->evaluate =
+            (fg_evaluate_options){r->options->predict.data, r->options->predict.ckpt, {0}};
+    else
+        r->evaluate = r->options->evaluate;
     r->command = r->outcome.command = commands[kind];
     if (kind == FG_RECIPE_PLAN)
-        FGI_TRY(fgi_run_plan_check(r->options, err));
+        FGI_TRY(fgi_run_plan_check(&r->options->plan, err));
     fgi_prediction_format format;
     if (fgi_run_has_predict_file(r))
-        FGI_TRY(fgi_prediction_format_of(r->options->predictions, &format, NULL, err));
+        FGI_TRY(fgi_prediction_format_of(r->options->predict.out, &format, NULL, err));
     r->c = fgi_config_create(r->options->registry, err);
     if (r->c == NULL)
         return err->status;

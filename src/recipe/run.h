@@ -118,10 +118,6 @@ void fgi_run_augment_note(const fg_recipe *r);
  * only. *target is replaced by that of mixed samples; NULL outside training. */
 fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,
                           fg_tensor *target);
-/* The images changed by each row, at random unless key is NULL, in evaluation; key->repeat is
- * replaced. Rows that mix samples have no effect if target is NULL. */
-fg_tensor fgi_run_augment_rows(const fgi_config_rows *rows, fg_tensor image, fg_sample_key *key,
-                               fg_tensor *target);
 /* The targets of a batch as numbers that can be mixed, if an augmentation does so in this step:
  * class probabilities f32[B,C], or those of a regression, f32[B, ...]; else the targets. */
 fg_tensor fgi_run_augment_target(const fgi_run_task *task, const fg_batch *batch);
@@ -143,10 +139,6 @@ fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool i
 void fgi_run_dir_give_back(const char *folder);
 /* True if there are checkpoints of an earlier run. */
 bool fgi_run_dir_is_used(const char *folder);
-/* True while a fit holds the folder's lock. */
-bool fgi_run_dir_is_live(const char *folder);
-/* FG_ENOTFOUND if the folder is that of a sweep, which has no metrics. */
-fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
 
 /* ---- SLURM (run_requeue.c) ------------------------------------------------------------------- */
 
@@ -182,6 +174,7 @@ typedef struct fgi_run_rows {
 struct fg_recipe {
     fg_recipe_options options_copy;
     const fg_recipe_options *options; /* the copy */
+    fg_evaluate_options evaluate;     /* of it, also to predict */
     const char *command;              /* "fit" */
     fg_recipe_result outcome;
     fg_error error;
@@ -342,9 +335,7 @@ fg_status fgi_run_lr_keep(const fg_recipe *r, fg_error *err);
 void fgi_run_lr_put_metrics(const fg_recipe *r, fgi_buf *out);
 json_t *fgi_run_lr_suggestions(const fg_recipe *r);
 
-/* ---- plan for a machine that is not present (run_plan.c)
- * -------------------------------------------------
- */
+/* ---- plan for a machine that is not present (run_plan.c) ------------------------------------- */
 
 /* Compiles for r->client; sets r->plan to the result, also after a failure. */
 fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
@@ -352,25 +343,19 @@ fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
 fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
                              double seconds, fg_input_rate *out, fg_error *err);
 /* Adds the rate of the loader, measured for about a second unless it is given
- * (fg_recipe_options.input_rate), and the rates that the planned step requires for all devices and
+ * (fg_plan_options.input_rate), and the rates that the planned step requires for all devices and
  * for those of one host, to the machine's object. Does nothing if the step time is unknown. */
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 /* Adds the conclusion from the ratio of delivered to required rate, as text. is_alone: there is one
  * host; stage: the loader's slowest ("": not known), in which it spends that part of its time. */
 void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
                           const char *stage, double spent);
-/* Checks fg_recipe_options.input_rate. */
+/* Checks fg_plan_options.input_rate. */
 fg_status fgi_plan_input_check(const char *text, fg_error *err);
-/* The loader's rate of a plan as such a text (fgi_free), so that no other plan measures it again;
- * NULL: it has none, or out of memory. */
-char *fgi_plan_input_text(const json_t *plan);
 /* Checks the options. */
-fg_status fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
+fg_status fgi_run_plan_check(const fg_plan_options *options, fg_error *err);
 /* Sets r->plan to the error that ended the run, unless it is set. */
 void fgi_run_plan_fail(fg_recipe *r);
-/* A plan of a machine about which only an error is known; every_machine: it would be the same for
- * any machine. NULL: out of memory. */
-json_t *fgi_plan_failed(const char *topology, const char *why, bool every_machine);
 
 /* ---- hangs (run_hang.c) ---------------------------------------------------------------------- */
 

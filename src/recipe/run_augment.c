@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 

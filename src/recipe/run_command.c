@@ -77,7 +77,7 @@ static fg_status check_duration(const fgi_config *c, const char *key, fg_error *
 /* The steps of which to take a profile; NULL: none. */
 static const char *profile(const fg_recipe *r)
 {
-    const char *given = r->options->profile;
+    const char *given = r->options->fit.profile;
     if (r->options->kind != FG_RECIPE_FIT)
         return NULL;
     if (given != NULL)
@@ -124,7 +124,7 @@ static fg_trainer_checkpoints checkpoints(const fg_recipe *r, const char *resume
         .monitor_max = fgi_run_monitor_is_max(r),
         .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
         .resume = resume,
-        .overwrite = r->options->overwrite,
+        .overwrite = r->options->fit.overwrite,
     };
 }
 
@@ -154,7 +154,7 @@ fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume)
         .limits.overfit_batches = limit_count(c, "trainer.overfit_batches"),
         .limits.overfit_fraction = overfit_fraction(c),
         .validation.sanity_val_steps = fgi_config_int(c, "trainer.sanity_val_steps"),
-        .limits.fast_dev_run = r->options->fast_dev_run,
+        .limits.fast_dev_run = r->options->fit.fast_dev_run,
         .validation.val_every_epochs = val_every > 0 ? val_every : -1,
         .validation.val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
         .output.log_every = fgi_config_int(c, "trainer.log_every"),
@@ -175,7 +175,7 @@ fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume)
         .lr.schedule = &r->task.schedule,
         .seed = (uint64_t)fgi_config_int(c, "trainer.seed"),
         .checkpoints = checkpoints(r, resume),
-        .handle_signals = r->options->handle_signals,
+        .handle_signals = r->options->fit.handle_signals,
         .stops_on_usr1 = fgi_run_requeues(r),
         .output.progress = r->options->progress,
         .output.progress_style = r->options->progress_style,
@@ -237,8 +237,8 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
     FGI_TRY(check_duration(c, "trainer.ckpt_every_time", err));
     if (!fgi_profile_steps_parse(profile(r), &steps))
         return fgi_fail(err, FG_EINVAL, "%s: expected steps such as 10:20, or auto, got '%s'",
-                        r->options->profile != NULL ? "--profile"
-                                                    : fgi_config_where(c, "trainer.profile"),
+                        r->options->fit.profile != NULL ? "--profile"
+                                                        : fgi_config_where(c, "trainer.profile"),
                         profile(r));
     if (fgi_config_amount(c, "trainer.limit_train_batches", 1) == 0)
         (void)fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
@@ -262,7 +262,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
 static fg_status open_topology(fg_recipe *r, fg_error *err)
 {
     const fg_client_options options = {
-        .topology = r->options->topology, .devices = devices(r->c), .mesh = r->mesh};
+        .topology = r->options->plan.topology, .devices = devices(r->c), .mesh = r->mesh};
     return r->options->kind == FG_RECIPE_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 

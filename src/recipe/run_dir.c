@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "base/print.h"
 #include "base/alloc.h"

@@ -66,7 +66,7 @@ static void note_missing(const fg_recipe *r, const char *part)
     }
     const bool is_weighted = fgi_config_count(r->c, "loss.class_weight") > 0 ||
                              strcmp(fgi_config_text(r->c, "data.sampling"), "balanced") == 0;
-    if (missing == 0 || r->options->fast_dev_run)
+    if (missing == 0 || r->options->fit.fast_dev_run)
         return;
     const bool is_rare = 2 * count_of(r, first).actual * r->task.outputs <= samples;
     if (missing > 1)

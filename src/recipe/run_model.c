@@ -9,6 +9,7 @@
 
 #include <fulgurite/pack.h>
 
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
 #include "recipe/run_format.h"
@@ -125,8 +126,8 @@ static fg_status read_adopted(fg_recipe *r, fg_error *err)
     FGI_DONE(fgi_config_read(r->c, name, text, strlen(text), err));
     for (size_t i = 0; i < r->options->override_count; i++)
         FGI_DONE(fgi_config_override(r->c, r->options->overrides[i], err));
-    if (r->options->data != NULL)
-        FGI_DONE(fgi_run_set_data(r, r->options->data, err));
+    if (r->evaluate.data != NULL)
+        FGI_DONE(fgi_run_set_data(r, r->evaluate.data, err));
     status = fgi_run_adopt_format(r, err);
 done:
     fgi_free(name);
@@ -137,7 +138,7 @@ done:
  * configured. */
 static const char *named(const fg_recipe *r)
 {
-    const char *ckpt = r->options->ckpt;
+    const char *ckpt = r->evaluate.ckpt;
     if (r->options->config != NULL)
         return fgi_run_origin_is_named(r->options->config) ? r->options->config : NULL;
     const bool is_alone = ckpt != NULL && fgi_config_text(r->c, "data.format") == NULL;
@@ -152,10 +153,10 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
     const char *run_dir = fgi_config_is_auto(r->c, "trainer.run_dir")
                               ? NULL
                               : fgi_config_text(r->c, "trainer.run_dir");
-    const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
+    const char *which = arg == r->evaluate.ckpt ? NULL : r->evaluate.ckpt;
     const fg_status status =
         fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
-    if (status == FG_EINVAL && r->options->data == NULL && fgi_config_is_data(arg))
+    if (status == FG_EINVAL && r->evaluate.data == NULL && fgi_config_is_data(arg))
         (void)fgi_snprintf(
             err->message + strlen(err->message), sizeof(err->message) - strlen(err->message),
             "\nif it is data, name the model first: fulgurite %s last %.200s", r->command, arg);
@@ -197,7 +198,7 @@ static fg_status open_weights(fg_recipe *r, fg_error *err)
 
 static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error *err)
 {
-    const char *ckpt = r->options->ckpt;
+    const char *ckpt = r->evaluate.ckpt;
     fg_status status = FG_OK;
     if (r->origin.ckpt == NULL) {
         FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
@@ -228,7 +229,8 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
  * locking the folder; if another process has locked it, the Trainer reports which. */
 static fg_status may_be_used(const fg_recipe *r, fg_error *err)
 {
-    if (r->options->overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
+    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) ||
+        fgi_run_dir_is_live(r->folder))
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' holds the checkpoints of an earlier run\n"
@@ -274,7 +276,7 @@ static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error 
 {
     const char *which = given(r->c, "trainer.resume");
     fg_error why = {0};
-    if (r->options->fast_dev_run || r->options->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
+    if (r->options->fit.fast_dev_run || r->options->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
         return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
     if (which == NULL)
         return find_beginning(r, out_resume, err);

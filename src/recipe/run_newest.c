@@ -2,13 +2,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
-#include <fulgurite/recipe.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "recipe/for_program.h"
 #include "recipe/run_origin.h"
 
 static bool is_later(struct timespec a, struct timespec b)
@@ -81,7 +81,7 @@ fg_status fgi_run_newest(char **out, fg_error *err)
     return status;
 }
 
-fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err)
+fg_status fgi_run_find(const char *name, char **out, fg_error *err)
 {
     *out = NULL;
     if (strcmp(name, "last") != 0) {

@@ -18,6 +18,7 @@
 #include "base/reserved.h"
 #include "base/run_lock.h"
 #include "input/json_file.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/sweep_record.h"
 #include "report/sweep_view.h"
@@ -62,7 +63,7 @@ static fg_status open_run(sweep *s, size_t run, const char *folder, fg_recipe **
         put_override(s, i, s->grid.axes[i].key, fgi_sweep_grid_value(&s->grid, run, i));
     if (folder != NULL) {
         put_override(s, axes, "trainer.run_dir", folder);
-        options.resume = s->is_resumed ? "auto" : NULL;
+        options.fit.resume = s->is_resumed ? "auto" : NULL;
     }
     for (size_t i = 0; i <= axes; i++)
         FGI_TRY(fgi_buf_status(&s->texts[i], err));
@@ -77,7 +78,7 @@ static fg_status check_options(const fg_recipe_options *o, fg_error *err)
 {
     if (o->kind != FG_RECIPE_FIT)
         return fgi_fail(err, FG_EINVAL, "a sweep trains: expected the kind FG_RECIPE_FIT");
-    if (o->fast_dev_run)
+    if (o->fit.fast_dev_run)
         return fgi_fail(err, FG_EINVAL,
                         "--fast-dev-run and --sweep exclude each other: a fast dev run has no "
                         "results to compare");
@@ -87,8 +88,8 @@ static fg_status check_options(const fg_recipe_options *o, fg_error *err)
 /* Whether earlier runs are continued: by the option, or trainer.resume. */
 static fg_status read_resume(sweep *s, const fgi_config *c, fg_error *err)
 {
-    const char *which =
-        s->options->resume != NULL ? s->options->resume : fgi_config_text(c, "trainer.resume");
+    const char *which = s->options->fit.resume != NULL ? s->options->fit.resume
+                                                       : fgi_config_text(c, "trainer.resume");
     s->is_resumed = which != NULL;
     if (which == NULL || *which == '\0' || strcmp(which, "last") == 0 || strcmp(which, "auto") == 0)
         return FG_OK;
@@ -147,7 +148,7 @@ static fg_status take_folder(sweep *s, fg_error *err)
     FGI_TRY(fgi_sweep_view_look(s->folder, &is_there, err));
     if (!is_there)
         return FG_OK;
-    if (!s->is_resumed && !s->options->overwrite)
+    if (!s->is_resumed && !s->options->fit.overwrite)
         return fgi_fail(err, FG_EINVAL,
                         "'%s' contains an earlier sweep\n--resume continues it (you can add "
                         "values), --overwrite replaces it, and --trainer.run_dir=FOLDER puts the "
@@ -253,7 +254,7 @@ static fg_status write_page(const sweep *s, fg_error *err)
         status = fg_report_run(s->folder, FG_REPORT_HTML, &text, err);
     if (status == FG_OK)
         status = fg_file_write(path, text, strlen(text), err);
-    fg_report_free(text);
+    fg_free(text);
     fgi_free(path);
     return status;
 }

@@ -67,10 +67,6 @@ json_t *fgi_json_string(const char *text)
     return string != NULL ? string : json_null();
 }
 
-json_t *fgi_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-json_t *fgi_json_count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
-
 json_t *fgi_json_reals(const double *values, size_t count)
 {
     json_t *array = json_array();

@@ -35,8 +35,6 @@ char *fgi_json_text(const json_t *value, size_t flags);
 json_t *fgi_json_string(const char *text);
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
 /* A number; null if it is not finite, or below 0. New references. */
-json_t *fgi_json_real(double value);
-json_t *fgi_json_count(int64_t value);
 json_t *fgi_json_reals(const double *values, size_t count);
 
 /* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */

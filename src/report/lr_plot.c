@@ -175,7 +175,7 @@ fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-fg_status fg_report_lr_check(const char *path, fg_error *err)
+fg_status fgi_lr_plot_check(const char *path, fg_error *err)
 {
     return fgi_chart_file_check(path, err);
 }

@@ -22,4 +22,7 @@ void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *
 /* An fg_lr_curve as one object (docs/formats.md). False when out of memory. */
 bool fgi_lr_put_json(const void *curve, fgi_buf *out);
 
+/* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
+fg_status fgi_lr_plot_check(const char *path, fg_error *err);
+
 #endif

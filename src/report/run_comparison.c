@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "input/json_file.h"
 #include "report/config_lines.h"
 #include "report/run_doc.h"
 

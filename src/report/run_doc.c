@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "input/json_file.h"
 
 enum { WINDOWS_MAX = 512 };
 

@@ -144,7 +144,7 @@ static void run(const char *folder, const char *loggers, const char *epochs, boo
     opened_at = -1;
     fgt_ok(fg_recipe_open(&(fg_recipe_options){.config = "run.yaml",
                                                .registry = registry,
-                                               .resume = resume ? "" : NULL,
+                                               .fit.resume = resume ? "" : NULL,
                                                .overrides = overrides,
                                                .override_count = 1},
                           &recipe, &err));

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "row_names.h"
+#include "show.h"
 
 /* ---- a model --------------------------------------------------------------------------------- */
 
@@ -183,7 +184,7 @@ static int go_there(void **state)
                        2 * i + i % 7);
     write_file("rows.csv", rows);
     write_file("own.yaml", yaml);
-    (void)fg_recipe_key_count(); /* makes the table of the built-in rows, which stays */
+    (void)fgi_config_key_count(); /* makes the table of the built-in rows, which stays */
     live = fgi_alloc_live();
     fgt_ok(fg_registry_create(&registry, &err));
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_MODEL, &own.entry, &err));
@@ -260,7 +261,7 @@ static void mistakes_in_it_are_named(void **state)
 static void its_checkpoints_need_the_same_rows(void **state)
 {
     (void)state;
-    fg_recipe_origin origin;
+    fgi_run_origin origin;
     fg_error err = {0};
     const char *const more[] = {"trainer.max_epochs=3"};
     for (int kind = FG_RECIPE_VALIDATE; kind <= FG_RECIPE_PREDICT; kind++) {
@@ -280,35 +281,39 @@ static void its_checkpoints_need_the_same_rows(void **state)
     }
     fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml",
                                                  .registry = registry,
-                                                 .resume = "",
+                                                 .fit.resume = "",
                                                  .overrides = more,
                                                  .override_count = 1});
     assert_int_equal(fg_recipe_get_result(recipe)->train.epochs, 3);
     fg_recipe_close(recipe);
-    fgt_ok(fg_recipe_origin_open("run", NULL, registry, &origin, &err));
-    assert_non_null(strstr(origin.description, "model: own_model, regression of f32[2]"));
-    fg_recipe_origin_close(&origin);
+    fgt_ok(fgi_run_origin_open("run", NULL, NULL, registry, &origin, &err));
+    assert_string_equal(fgi_config_text(origin.c, "model.name"), "own_model");
+    fgi_run_origin_close(&origin);
 }
 
 static void without_its_rows_a_checkpoint_is_listed(void **state)
 {
     (void)state;
-    fg_recipe_origin origin;
+    fgi_run_origin origin;
+    fgi_buf about = {0};
     fg_error err = {0};
-    char *json = NULL;
+    char *json;
     size_t index;
-    fgt_ok(fg_recipe_origin_open("run", NULL, NULL, &origin, &err));
-    assert_non_null(strstr(origin.description, "checkpoint: run/checkpoints/"));
-    assert_non_null(strstr(origin.description, "got 'own_model'"));
-    assert_non_null(strstr(origin.description, "a program with custom rows"));
-    assert_null(strstr(origin.description, "model: own_model, "));
-    assert_non_null(strstr(origin.config, "units: 7\n"));
+    fgt_ok(show_open("run", NULL, &origin, &about, &err));
+    assert_non_null(strstr(about.data, "checkpoint: run/checkpoints/"));
+    assert_non_null(strstr(about.data, "got 'own_model'"));
+    assert_non_null(strstr(about.data, "a program with custom rows"));
+    assert_null(strstr(about.data, "model: own_model, "));
+    assert_non_null(strstr(fg_ckpt_attachment(origin.ckpt, "config.yaml"), "units: 7\n"));
     assert_true(fg_ckpt_find(origin.ckpt, FG_CKPT_MODEL, "own.weight", &index));
-    fgt_ok(fg_recipe_origin_json(&origin, &json, &err));
+    FILE *out = open_memstream(&json, &index);
+    show_json(origin.ckpt, out);
+    assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(json, "\"own.weight\""));
     assert_non_null(strstr(json, "\"format\": \"fulgurite-data\""));
-    fg_report_free(json);
-    fg_recipe_origin_close(&origin);
+    free(json);
+    fgi_buf_fini(&about);
+    fgi_run_origin_close(&origin);
 }
 
 static void an_option_cannot_hide_a_key(void **state)
@@ -436,12 +441,12 @@ static void only_the_training_samples_are_required(void **state)
     fg_recipe *recipe = run(&(fg_recipe_options){.registry = registry,
                                                  .overrides = ramp_keys,
                                                  .override_count = o.override_count,
-                                                 .overwrite = true});
+                                                 .fit.overwrite = true});
     assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 8);
     fg_recipe_close(recipe);
     o = (fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "ramp", .registry = registry};
     fails(&o, FG_EINVAL, "no data to evaluate: set data.val_fraction");
-    o.data = "file";
+    o.evaluate.data = "file";
     refuses(&o, "'file': data.format ramp reads no files");
 }
 
@@ -498,7 +503,7 @@ static void runs_a_custom_callback(void **state)
     fg_recipe_close(recipe);
     assert_int_equal(counters, 1);
     assert_int_equal(ended, 1);
-    o.resume = "";
+    o.fit.resume = "";
     write_counted("counter(most=11)");
     recipe = run(&o);
     assert_int_equal(counted, 11);
@@ -533,7 +538,7 @@ static const struct {
 static void mistakes_in_callbacks_are_named(void **state)
 {
     const char *const given[] = {"trainer.callbacks=countr"};
-    fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .overwrite = true};
+    fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .fit.overwrite = true};
     (void)state;
     for (size_t i = 0; i < sizeof bad_callbacks / sizeof bad_callbacks[0]; i++) {
         write_counted(bad_callbacks[i].callbacks);

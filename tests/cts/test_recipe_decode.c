@@ -13,6 +13,7 @@
 
 #include "coefficient_pack.h"
 #include "photo_pack.h"
+#include "show.h"
 
 enum { H = 19, W = 22, SAMPLES = 12, CROP = 16 };
 
@@ -102,12 +103,14 @@ static void it_predicts_on_image_files(void **state)
 /* The description of the data in a checkpoint is that of the decoded images. */
 static void checkpoints_describe_pixels(void **state)
 {
-    fg_recipe_origin origin;
+    fgi_run_origin origin;
+    fgi_buf about = {0};
     fg_error err = {0};
     (void)state;
-    fgt_ok(fg_recipe_origin_open("run", NULL, NULL, &origin, &err));
-    assert_non_null(strstr(origin.description, "classification of u8[19,22,3]"));
-    fg_recipe_origin_close(&origin);
+    fgt_ok(show_open("run", NULL, &origin, &about, &err));
+    assert_non_null(strstr(about.data, "classification of u8[19,22,3]"));
+    fgi_buf_fini(&about);
+    fgi_run_origin_close(&origin);
 }
 
 static void images_of_two_sizes_are_refused(void **state)

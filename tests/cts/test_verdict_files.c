@@ -67,7 +67,7 @@ static json_t *report_of_a_fit(const fg_registry *registry, const char *model)
 {
     fg_error err = {0};
     const fg_recipe_options options = {.config = "run.yaml",
-                                       .overwrite = true,
+                                       .fit.overwrite = true,
                                        .registry = registry,
                                        .overrides = &model,
                                        .override_count = model != NULL};

@@ -142,7 +142,7 @@ static int end(void **state)
 static void fit(bool is_fake, const char *const *overrides)
 {
     fg_recipe_options o = {
-        .config = "run.yaml", .registry = registry, .overrides = overrides, .overwrite = true};
+        .config = "run.yaml", .registry = registry, .overrides = overrides, .fit.overwrite = true};
     json_error_t fault;
     fg_error err = {0};
     while (overrides[o.override_count] != NULL)

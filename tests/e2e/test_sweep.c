@@ -343,8 +343,8 @@ static void a_program_can_sweep(void **state)
     fgt_ok(fg_report_run(sweep_folder, FG_REPORT_TEXT, &report, &err));
     contains(report, "finished: 4 of 4 runs");
     assert_true(is_there(folder, "run"));
-    fg_report_free(report);
-    fg_report_free(sweep_folder);
+    fg_free(report);
+    fg_free(sweep_folder);
     const fg_recipe_options wrong = {.kind = FG_RECIPE_TEST, .config = "digits.yaml"};
     assert_int_equal(fg_recipe_sweep(&wrong, &(fg_sweep_options){.keys = keys, .key_count = 2},
                                      &sweep_folder, &err),

@@ -235,7 +235,7 @@ static void files_are_checked_before_they_are_written(void **state)
     char message[128];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const fg_status status = fg_file_check(rows[i].path, &err);
+        const fg_status status = fgi_file_check(rows[i].path, &err);
         assert_int_equal(status, rows[i].reason == NULL ? FG_OK : FG_EIO);
         (void)snprintf(message, sizeof message, "cannot write '%s': %s", rows[i].path,
                        rows[i].reason);
@@ -243,10 +243,10 @@ static void files_are_checked_before_they_are_written(void **state)
             assert_string_equal(err.message, message);
     }
     const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "new");
-    fgt_ok(fg_file_check(path, &err));
+    fgt_ok(fgi_file_check(path, &err));
     assert_int_equal(fgt_count_entries(folder), 0);
     fgt_ok(fg_file_write(path, NULL, 0, &err)); /* no content */
-    fgt_ok(fg_file_check(path, &err));
+    fgt_ok(fgi_file_check(path, &err));
     assert_content(path, "");
 }
 

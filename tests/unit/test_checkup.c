@@ -5,16 +5,17 @@
 #include "fgt.h"
 
 #include <fulgurite/host.h>
-#include <fulgurite/report.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "golden.h"
 #include "machine.h"
-#include "report/checkup.h"
+#include "checkup.h"
+#include "devices.h"
 #include "server.h"
 
 /* By the variables, the maker of the machine, and whether there are chips. */
@@ -30,25 +31,34 @@ static const struct {
     {"laptop", "KAGGLE_URL_BASE=x\n", "x", "Kaggle notebook"},
 };
 
+/* What is reported about a machine; the caller frees it. */
+static char *report_of(fg_host *host, const checkup_options *options)
+{
+    static checkup d;
+    fgi_buf text = {0};
+    d = (checkup){.host = host};
+    checkup_run(&d, options);
+    checkup_print(&text, &d);
+    return fgi_buf_take(&text);
+}
+
 static void places(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof places_of / sizeof places_of[0]; i++) {
         fg_error err = {0};
-        char line[80], *text = NULL;
-        bool is_wrong;
+        char line[80];
         machine m;
         fg_host *host;
         machine_load(&m, fgt_temp_folder(), places_of[i].machine);
         machine_file(&m, "/proc/self/environ", places_of[i].variables);
         machine_file(&m, "/sys/class/dmi/id/product_name", places_of[i].product);
         fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-        fgt_ok(fg_report_checkup(&(fg_checkup_options){.host = host, .host_only = true}, &text,
-                                 &is_wrong, &err));
+        char *text = report_of(host, &(checkup_options){.host_only = true});
         (void)snprintf(line, sizeof line, "platform %s\n", places_of[i].line);
         if (strncmp(text, line, strlen(line)) != 0)
             fail_msg("row %zu: %s", i, text);
-        fg_report_free(text);
+        fgi_free(text);
         fg_host_close(host);
         machine_fini(&m);
     }
@@ -63,14 +73,11 @@ static void the_speed_of_data_is_shown(void **state)
     const char *folder = fgt_temp_folder();
     fgt_write(fgt_path(folder, "a"), "one", 3);
     fgt_write(fgt_path(folder, "b"), "two", 3);
-    char *text = NULL;
-    bool is_wrong;
-    const fg_checkup_options options = {.host = host, .data = folder, .skip_test = true};
-    fgt_ok(fg_report_checkup(&options, &text, &is_wrong, &err));
+    char *text = report_of(host, &(checkup_options){.data = folder, .skip_test = true});
     const char *line = strstr(text, "\ndata     2 files, 6 B in ");
     if (line == NULL || strstr(line, " files/s\n") == NULL)
         fail_msg("%s", text);
-    fg_report_free(text);
+    fgi_free(text);
     fg_host_close(host);
 }
 
@@ -78,7 +85,7 @@ static void the_speed_of_data_is_shown(void **state)
  * hidden ones. */
 static void many_small_files_are_a_finding(void **state)
 {
-    static fgi_checkup d;
+    static checkup d;
     static const char content[100] = "one";
     fg_error err = {0};
     const char *folder = fgt_temp_folder();
@@ -95,15 +102,15 @@ static void many_small_files_are_a_finding(void **state)
         fgt_ok(fgi_folder_make(fgt_path(folder, name), &err));
     }
     fgt_write(fgt_path(folder, ".hidden"), "two", 3);
-    fgi_checkup_probe(&d, folder);
+    checkup_probe(&d, folder);
     assert_int_equal(d.speed.files, 1000);
     assert_int_equal(d.speed.bytes, 100000);
     const fg_finding *last = &d.findings[d.finding_count - 1];
     assert_string_equal(last->code, "many-files");
     assert_non_null(strstr(last->text, " has many small files (100 bytes each)"));
     d.finding_count = d.text_count = 0;
-    d.speed = (fgi_checkup_speed){0};
-    fgi_checkup_probe(&d, fgt_path(folder, "deeper"));
+    d.speed = (checkup_speed){0};
+    checkup_probe(&d, fgt_path(folder, "deeper"));
     assert_int_equal(d.speed.files, 5);
     assert_int_equal(d.finding_count, 0);
     fg_host_close(d.host);
@@ -112,7 +119,7 @@ static void many_small_files_are_a_finding(void **state)
 /* Where programs are cached, and whether there is a plugin for anything but the CPU. */
 static void a_home_without_plugins(void **state)
 {
-    static fgi_checkup d;
+    static checkup d;
     fg_error err = {0};
     const char *home = fgt_temp_folder();
     char given[512];
@@ -126,7 +133,7 @@ static void a_home_without_plugins(void **state)
     for (int i = 0; i < 2; i++) {
         d.cache_files = d.cache_bytes = 0;
         assert_int_equal(i == 0 ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", "", 1), 0);
-        fgi_checkup_probe(&d, NULL);
+        checkup_probe(&d, NULL);
         assert_string_equal(d.cache, fgt_path(home, ".cache/fulgurite"));
         assert_int_equal(d.cache_files, 2);
         assert_int_equal(d.cache_bytes, 9);
@@ -135,7 +142,7 @@ static void a_home_without_plugins(void **state)
     assert_int_equal(setenv("HOME", "", 1), 0);
     d.cache[0] = '\0';
     d.finding_count = d.text_count = 0;
-    fgi_checkup_probe(&d, NULL);
+    checkup_probe(&d, NULL);
     assert_string_equal(d.cache, "");
     assert_string_equal(d.findings[d.finding_count - 1].code, "no-cache");
     assert_int_equal(setenv("HOME", given, 1), 0);
@@ -145,7 +152,7 @@ static void a_home_without_plugins(void **state)
 /* ---- the report ------------------------------------------------------------------------------ */
 
 /* What was found on a machine with nothing unusual. */
-static const fgi_checkup checkups[] = {
+static const checkup checkups[] = {
     {.finding_count = 0},
     {.plugins = {{.accelerator = "tpu"},
                  {.accelerator = "cuda", .path = "/p/cuda.so", .source = "Python", .version = "1"},
@@ -196,11 +203,11 @@ static void whole_checkups(void **state)
     machine_load(&m, fgt_temp_folder(), "laptop");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     for (size_t i = 0; i < sizeof checkups / sizeof checkups[0]; i++) {
-        static fgi_checkup d;
+        static checkup d;
         d = checkups[i];
         d.host = host;
-        fgi_checkup_print(&all, &d);
-        fgi_checkup_print_json(&all, &d);
+        checkup_print(&all, &d);
+        checkup_print_json(&all, &d);
     }
     assert_non_null(all.data);
     fgt_golden("hosts/checkups.txt", all.data);
@@ -234,12 +241,8 @@ static void counters_that_are_known(void **state)
             s.lines[i] = (server_line){asks[i], from->data, from->size};
         }
         server_start(&s);
-        for (int as_json = 0; as_json < 2; as_json++) {
-            char *text = NULL;
-            fgt_ok(fg_report_tpu_use(s.address, as_json == 1, &text, &err));
-            fgi_buf_puts(&all, text);
-            fg_report_free(text);
-        }
+        for (int as_json = 0; as_json < 2; as_json++)
+            fgt_ok(devices_put_use(s.address, as_json == 1, &all, &err));
         server_stop(&s);
     }
     assert_non_null(all.data);
@@ -252,18 +255,18 @@ static void counters_that_are_known(void **state)
 /* No more findings than there is room for; the first ones stay. */
 static void findings_have_a_limit(void **state)
 {
-    static fgi_checkup d;
+    static checkup d;
     (void)state;
     for (int i = 0; i < 10; i++)
-        fgi_checkup_find(&d, FG_NOTE, "code", NULL, "finding %d", i);
+        checkup_find(&d, FG_NOTE, "code", NULL, "finding %d", i);
     assert_int_equal(d.finding_count, 8);
     assert_string_equal(d.findings[0].text, "finding 0");
     assert_string_equal(d.findings[7].text, "finding 7");
-    d.finding_count = FGI_DOCTOR_FINDINGS;
+    d.finding_count = DOCTOR_FINDINGS;
     d.text_count = 0;
-    fgi_checkup_find(&d, FG_WRONG, "code", NULL, "one more");
-    assert_int_equal(d.finding_count, FGI_DOCTOR_FINDINGS);
-    assert_false(fgi_checkup_is_wrong(&(fgi_checkup){.finding_count = 0}));
+    checkup_find(&d, FG_WRONG, "code", NULL, "one more");
+    assert_int_equal(d.finding_count, DOCTOR_FINDINGS);
+    assert_false(checkup_is_wrong(&(checkup){.finding_count = 0}));
 }
 
 /* The version is in the name of a folder next to the plugin's, for the same accelerator. */
@@ -286,7 +289,7 @@ static const struct {
 
 static void versions_of_plugins(void **state)
 {
-    static fgi_checkup d;
+    static checkup d;
     fg_error err = {0};
     fg_host *host;
     const char *root = fgt_temp_folder();
@@ -305,9 +308,9 @@ static void versions_of_plugins(void **state)
         (void)snprintf(path, sizeof path, "%s/%s", folder, versions[i].plugin);
         fgt_write(fgt_path(root, path), "x", 1);
         assert_int_equal(setenv("FULGURITE_PLUGIN", fgt_path(root, path), 1), 0);
-        d = (fgi_checkup){.host = host};
-        fgi_checkup_probe(&d, NULL);
-        const fgi_checkup_plugin *found = &d.plugins[versions[i].accelerator];
+        d = (checkup){.host = host};
+        checkup_probe(&d, NULL);
+        const checkup_plugin *found = &d.plugins[versions[i].accelerator];
         assert_string_equal(found->path, fgt_path(root, path));
         assert_string_equal(found->version, versions[i].version);
     }
@@ -318,12 +321,12 @@ static void versions_of_plugins(void **state)
 /* A folder that does not exist. */
 static void data_that_cannot_be_read(void **state)
 {
-    static fgi_checkup d;
+    static checkup d;
     fg_error err = {0};
     const char *folder = fgt_temp_folder();
     (void)state;
     fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &d.host, &err));
-    fgi_checkup_probe(&d, fgt_path(folder, "nowhere"));
+    checkup_probe(&d, fgt_path(folder, "nowhere"));
     const fg_finding *last = &d.findings[d.finding_count - 1];
     assert_true(d.finding_count > 0 && !d.speed.was_measured);
     assert_string_equal(last->code, "data-empty");

@@ -11,6 +11,7 @@
 #include "recipe/config_table.h"
 #include "recipe/run.h"
 #include "config_text.h"
+#include "key_help.h"
 #include "golden.h"
 #include "row_names.h"
 
@@ -637,7 +638,7 @@ static void names_of_keys(void **state)
     fgi_buf_puts(&text, "# of other programs\n");
     for (size_t i = 0; i < fgi_config_elsewhere_count; i++)
         fgi_buf_printf(&text, "%s: %s\n", fgi_config_names_elsewhere[i].theirs,
-                       fg_recipe_key_suggest(fgi_config_names_elsewhere[i].theirs));
+                       key_suggest(fgi_config_names_elsewhere[i].theirs));
     assert_non_null(text.data);
     fgt_golden("cli/key_names.txt", text.data);
     fgi_buf_fini(&text);
@@ -722,7 +723,7 @@ static void the_reference_is_up_to_date(void **state)
     fgi_buf text = {0};
     FILE *file = fopen(FGT_SOURCE_DIR "/docs/config.md", "rb");
     assert_non_null(file);
-    fgi_config_print_markdown(&text);
+    key_help_put_reference(&text);
     char *made = fgi_buf_take(&text);
     kept[fread(kept, 1, sizeof(kept) - 1, file)] = '\0';
     (void)fclose(file);
@@ -735,8 +736,7 @@ static void lists_refer_to_their_rows(void **state)
 {
     const fgi_config_key *key = fgi_config_find("trainer.callbacks");
     fgi_buf text = {0};
-    char *help = NULL;
-    fgi_config_print_markdown(&text);
+    key_help_put_reference(&text);
     char *made = fgi_buf_take(&text);
     assert_non_null(strstr(made, "See [trainer.callbacks](#trainercallbacks)."));
     assert_non_null(strstr(made, "\n## trainer.callbacks\n"));
@@ -749,9 +749,10 @@ static void lists_refer_to_their_rows(void **state)
     assert_null(strstr(fgi_config_explain(key), "swa_lrs"));
     static const char *const topics[] = {"trainer.callbacks", "swa"};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(fg_recipe_help(FG_RECIPE_HELP_KEYS, topics[i], &help, NULL), FG_OK);
-        assert_non_null(strstr(help, "\n      swa_lrs: Learning rate while"));
-        fgi_free(help);
+        fgi_buf help = {0};
+        assert_true(key_help_put(&help, topics[i]));
+        assert_non_null(strstr(help.data, "\n      swa_lrs: Learning rate while"));
+        fgi_buf_fini(&help);
     }
 }
 

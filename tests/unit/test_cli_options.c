@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "cli.h"
+#include "base/text.h"
+#include "key_help.h"
 #include "report/helpers.h"
 #include "report/run_view.h"
 #include "recipe/config.h"
-#include <fulgurite/report.h>
 
 static bool flag, other;
 static const char *path, *pick, *maybe, *open_pick;
@@ -288,31 +288,28 @@ static void mistakes(void **state)
 /* Help for every key, with an example; for a section; for a key; for an unknown name. */
 static void help_of_the_keys(void **state)
 {
-    fg_error err;
-    char *text;
-    fgt_ok(fg_recipe_help(FG_RECIPE_HELP_KEYS, NULL, &text, &err));
+    fgi_buf text = {0};
+    assert_true(key_help_put(&text, NULL));
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
         char line[256];
         const fgi_config_key *key = fgi_config_key_at(i);
         (void)snprintf(line, sizeof(line), "\n  --%s=%s\n", key->path, key->option->example);
-        if (strstr(text, line) == NULL)
+        if (strstr(text.data, line) == NULL)
             fail_msg("no line%s", line);
     }
-    fg_report_free(text);
-    fgt_ok(fg_recipe_help(FG_RECIPE_HELP_KEYS, "optimizer", &text, &err));
-    assert_non_null(strstr(text, "--optimizer.lr=1e-3\n"));
-    assert_null(strstr(text, "--trainer"));
-    fg_report_free(text);
-    fgt_ok(fg_recipe_help(FG_RECIPE_HELP_KEYS, "task", &text, &err));
-    assert_non_null(strstr(text, "--task=regression\n"));
-    assert_null(strstr(text, "--model"));
-    fg_report_free(text);
+    fgi_buf_fini(&text);
+    assert_true(key_help_put(&text, "optimizer"));
+    assert_non_null(strstr(text.data, "--optimizer.lr=1e-3\n"));
+    assert_null(strstr(text.data, "--trainer"));
+    fgi_buf_fini(&text);
+    assert_true(key_help_put(&text, "task"));
+    assert_non_null(strstr(text.data, "--task=regression\n"));
+    assert_null(strstr(text.data, "--model"));
+    fgi_buf_fini(&text);
     static const char *const wrong[] = {"optimizers", "optimizer.learning"};
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(fg_recipe_help(FG_RECIPE_HELP_KEYS, wrong[i], &text, &err), FG_ENOTFOUND);
-        assert_null(text);
-        assert_non_null(strstr(err.message, wrong[i]));
-    }
+    for (size_t i = 0; i < 2; i++)
+        assert_false(key_help_put(&text, wrong[i]));
+    assert_null(text.data);
 }
 
 static void commands_have_other_names(void **state)
@@ -382,15 +379,15 @@ static void numbers_of_options(void **state)
 static void near_words(void **state)
 {
     static const char *const words[] = {"devices", "show", "fit"};
-    assert_string_equal(fg_recipe_nearest("devcies", words, 3), "devices");
-    assert_string_equal(fg_recipe_nearest("shoe", words, 3), "show");
-    assert_null(fg_recipe_nearest("elephant", words, 3));
-    assert_null(fg_recipe_nearest("a", words, 3));
-    assert_null(fg_recipe_nearest("", words, 3));
+    assert_string_equal(fgi_nearest("devcies", words, 3), "devices");
+    assert_string_equal(fgi_nearest("shoe", words, 3), "show");
+    assert_null(fgi_nearest("elephant", words, 3));
+    assert_null(fgi_nearest("a", words, 3));
+    assert_null(fgi_nearest("", words, 3));
     char longest[200];
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
-    assert_null(fg_recipe_nearest(longest, words, 3));
+    assert_null(fgi_nearest(longest, words, 3));
 }
 
 /* Four digits are the next unit. */

@@ -521,7 +521,7 @@ static const struct {
 
 static void the_rate_of_a_resumed_run(void **state)
 {
-    static const fg_recipe_options options, dev = {.fast_dev_run = true};
+    static const fg_recipe_options options, dev = {.fit.fast_dev_run = true};
     (void)state;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         fg_error err = {0};
@@ -635,7 +635,7 @@ static void put_evaluation(fgi_buf *out, size_t i, fg_dataset *val)
     static const char *words[] = {"cat", "dog", "owl", NULL};
     fg_error err = {0};
     const fg_recipe_options options = {.kind = evaluations[i].kind,
-                                       .fast_dev_run = evaluations[i].is_dev,
+                                       .fit.fast_dev_run = evaluations[i].is_dev,
                                        .message = put_line,
                                        .message_self = out};
     fg_recipe r = {.options = &options, .trainer = &trainer, .fit_data.val = val};

@@ -419,7 +419,7 @@ static void a_trainer_gets_every_option(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof trainers / sizeof trainers[0]; i++) {
         fg_error err = {0};
-        const fg_recipe_options o = {.profile = trainers[i].profile, .overwrite = i == 1};
+        const fg_recipe_options o = {.fit = {.profile = trainers[i].profile, .overwrite = i == 1}};
         fg_recipe r = {
             .options = &o, .folder = (char[]){"run"}, .c = fgi_config_create(NULL, &err)};
         for (int k = 0; k < MOST_KEYS && trainers[i].keys[k] != NULL; k++) {

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fulgurite/recipe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "recipe/init_look.h"
+#include "init.h"
+#include "init_look.h"
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -272,7 +272,9 @@ static void init_photos(const char *folder, const char *files, char **out)
         fgt_write(fgt_path(top, name), side > 0 ? bytes : "bad",
                   side > 0 ? (size_t)(head + side * side) : 3);
     }
-    fgt_ok(fg_recipe_init(top, NULL, out, &err));
+    fgi_buf text = {0};
+    assert_true(init_put(&text, top, &(init_options){0}, &err));
+    *out = fgi_buf_take(&text);
 }
 
 static const struct {
@@ -547,15 +549,17 @@ static void damage_is_no_mistake_of_options(void **state)
 {
     (void)state;
     fg_error err = {0};
-    char *text = NULL;
+    fgi_buf text = {0};
     char *folder = strdup(fgt_temp_folder());
     put_files(folder, "a.tar=cat");
-    assert_int_equal(fg_recipe_init(fgt_path(folder, "a.tar"), NULL, &text, &err), FG_EFORMAT);
+    assert_false(init_put(&text, fgt_path(folder, "a.tar"), &(init_options){0}, &err));
+    assert_int_equal(err.status, FG_EFORMAT);
     assert_non_null(strstr(err.message, "a.tar': byte "));
-    assert_null(text);
     put_files(folder, "sub/b.pgm=P5|2|2|255|abcd sub/c.pgm=cat");
-    assert_int_equal(fg_recipe_init(fgt_path(folder, "sub"), NULL, &text, &err), FG_EINVAL);
+    assert_false(init_put(&text, fgt_path(folder, "sub"), &(init_options){0}, &err));
+    assert_int_equal(err.status, FG_EINVAL);
     assert_non_null(strstr(err.message, "contains images without classes: expected "));
+    fgi_buf_fini(&text);
     free(folder);
 }
 

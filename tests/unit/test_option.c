@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "option/option.h"
 
 #include <fulgurite/option.h>
 #include <math.h>
@@ -471,11 +472,11 @@ static void other_programs_words_are_remembered(void **state)
     assert_string_equal(fg_option_alias(v, "shape"), "Box");
     fgt_ok(fg_option_set(v, "shape", "square", NULL, &err));
     assert_null(fg_option_alias(v, "shape"));
-    assert_string_equal(fg_option_spellings(&rows[4], text, sizeof text),
+    assert_string_equal(fgi_option_spellings(&rows[4], text, sizeof text),
                         "circle, disc for round; box for square");
-    assert_string_equal(fg_option_spellings(&rows[0], text, sizeof text), "");
+    assert_string_equal(fgi_option_spellings(&rows[0], text, sizeof text), "");
     const fg_option similar = {.spellings = "a=rounded|b=round|c=rounder"};
-    assert_string_equal(fg_option_spellings(&similar, text, sizeof text),
+    assert_string_equal(fgi_option_spellings(&similar, text, sizeof text),
                         "a for rounded; b for round; c for rounder");
     fg_option_values_destroy(v);
 }

@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plan_process.h"
+#include "recipe/for_program.h"
+
 #define YAML                                                                                       \
     "task: classification\nmodel: {name: resnet18}\noptimizer: {name: sgd, lr: 0.1}\n"             \
     "trainer: {accelerator: cpu}\n"
@@ -46,17 +49,25 @@ static void hear(void *self, fg_log_level level, const char *line)
     (void)snprintf((char *)self + used, 1024 - used, "%s\n", line);
 }
 
+/* The program's planner, with ./program in its place. */
+static fg_status plan(void *self, const char *topology, json_t **out, fg_error *err)
+{
+    const plan_process process = {
+        .program = "./program", .config = self, .options.no_search = true};
+    return plan_process_one(&process, topology, out, err);
+}
+
 /* The options for a configuration, and what is said; the program behaves as `script` says. */
 static fg_status pack_for(const char *config, const char *topology, const char *script,
                           fg_pack_build_options *options, char out[1024], fg_error *err)
 {
-    const fg_recipe_options recipe = {
-        .config = config, .topology = topology, .sweep = "8", .message = hear, .message_self = out};
-    const fg_plan_process process = {.program = "./program"};
+    const fg_recipe_options recipe = {.config = config, .message = hear, .message_self = out};
+    const fgi_pack_planner planner = {
+        .topology = topology, .plan = plan, .self = (void *)(uintptr_t)config};
     *out = '\0';
     fgt_write("program", script, strlen(script));
     assert_int_equal(chmod("program", 0700), 0);
-    return fg_recipe_pack_for(&recipe, &process, options, err);
+    return fgi_pack_for(&recipe, &planner, options, err);
 }
 
 static void size_and_rate_are_those_of_training(void **state)
@@ -140,7 +151,7 @@ static void a_custom_format_of_images_has_a_size_too(void **state)
     fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG};
     const fg_recipe_options recipe = {
         .config = "tiles.yaml", .registry = registry, .message = hear, .message_self = text};
-    fgt_ok(fg_recipe_pack_for(&recipe, &(fg_plan_process){.program = "./program"}, &o, &err));
+    fgt_ok(fgi_pack_for(&recipe, &(fgi_pack_planner){.plan = plan}, &o, &err));
     assert_int_equal(o.presize.size, 224);
     fg_registry_destroy(registry);
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fulgurite/report.h>
+#include <fulgurite/pack_export.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,46 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "pack_made.h"
+#include "pack_read.h"
 
 static const fg_field fields[] = {
     {"image", {.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}}},
     {"label", {.dtype = FG_S32}},
 };
+
+/* What a function of pack_read.h appends, as a string that the caller frees; NULL after a failure.
+ */
+static fg_status take(fg_status status, fgi_buf *text, char **out)
+{
+    *out = status == FG_OK ? fgi_buf_take(text) : NULL;
+    fgi_buf_fini(text);
+    return status;
+}
+
+static fg_status info(const char *path, bool as_json, char **out, fg_error *err)
+{
+    fgi_buf text = {0};
+    return take(pack_info(path, as_json, &text, err), &text, out);
+}
+
+static fg_status verify(const char *path, char **out, bool *out_is_damaged, fg_error *err)
+{
+    fgi_buf text = {0};
+    return take(pack_verify(path, &text, out_is_damaged, err), &text, out);
+}
+
+static fg_status rebuild(const char *path, const char *out_path, char **out, fg_error *err)
+{
+    fgi_buf text = {0};
+    return take(pack_rebuild(path, out_path, &text, err), &text, out);
+}
+
+static fg_status exported(const char *path, const char *folder,
+                          const fg_pack_export_options *options, char **out, fg_error *err)
+{
+    fgi_buf text = {0};
+    return take(pack_export(path, folder, options, &text, err), &text, out);
+}
 
 /* A pack of made records with three classes, one of them not UTF-8. */
 static const char *made_pack(const char *name, int64_t count)
@@ -42,9 +77,9 @@ static void the_contents_are_reported(void **state)
     fg_error err = {0};
     char *text = NULL, *json = NULL;
     const char *path = made_pack("made.pack", 40);
-    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_ok(info(path, false, &text, &err));
     fgt_golden("pack/info.txt", text);
-    fgt_ok(fg_report_pack(path, true, &json, &err));
+    fgt_ok(info(path, true, &json, &err));
     json_t *object = fgi_json_load(json, strlen(json), 0, NULL);
     assert_non_null(object);
     json_t *files = json_object_get(object, "files");
@@ -56,8 +91,8 @@ static void the_contents_are_reported(void **state)
     fgt_golden("pack/info.json", all);
     fgi_free(all);
     json_decref(object);
-    fg_report_free(json);
-    fg_report_free(text);
+    fgi_free(json);
+    fgi_free(text);
 }
 
 static int lines_of(const char *text)
@@ -91,7 +126,7 @@ static char *report_of_classes(int count)
                 &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
-    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_ok(info(path, false, &text, &err));
     return text;
 }
 
@@ -101,20 +136,20 @@ static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
     (void)state;
     char *text = report_of_classes(25);
     fgt_golden("pack/info-many.txt", text);
-    fg_report_free(text);
+    fgi_free(text);
     text = report_of_classes(20); /* all, in their order */
     const char *first = strstr(text, "\n  class-00 ");
     assert_non_null(first);
     assert_non_null(strstr(first, "\n  class-19 "));
     assert_int_equal(lines_of(first + 1), 20);
-    fg_report_free(text);
+    fgi_free(text);
     text = report_of_classes(21);
     first = strstr(text, "\n  class-20 ");
     assert_non_null(first);
     assert_non_null(strstr(first, "\n  class-11 "));
     assert_non_null(strstr(first, "\n  ... 1 more; --json lists all ...\n  class-09 "));
     assert_int_equal(lines_of(first + 1), 21);
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 /* Names of 25 classes, of which those with the ninth, tenth, eleventh most and the tenth fewest
@@ -150,15 +185,15 @@ static void unusual_contents(void **state)
     fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.label = FG_PACK_NO_LABEL}, "x", 1, &err));
     fgt_ok(fg_pack_writer_finish(writer, metadata, &err));
     fg_pack_writer_destroy(writer);
-    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_ok(info(path, false, &text, &err));
     char *uuid = strstr(text, "uuid "), *end = strchr(uuid, '\n');
     memmove(uuid, end + 1, strlen(end)); /* the rest */
     fgt_golden("pack/info-unusual.txt", text);
-    fg_report_free(text);
-    fgt_ok(fg_report_pack(path, true, &text, &err));
+    fgi_free(text);
+    fgt_ok(info(path, true, &text, &err));
     assert_non_null(strstr(text, "\"metadata\":\"mmmm"));
     assert_non_null(strstr(text, "\"unlabeled\":1,"));
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 static void nothing_is_reported_about_nothing(void **state)
@@ -167,22 +202,22 @@ static void nothing_is_reported_about_nothing(void **state)
     fg_error err = {0};
     char *text = (char *)"";
     fg_pack_writer *writer = NULL;
-    assert_int_equal(fg_report_pack("no such.pack", false, &text, &err), FG_ENOTFOUND);
+    assert_int_equal(info("no such.pack", false, &text, &err), FG_ENOTFOUND);
     assert_null(text);
     const char *path = fgt_path(fgt_temp_folder(), "empty.pack");
     fgt_ok(fg_pack_writer_create(path, NULL, &writer, NULL, &err));
     fgt_ok(fg_pack_writer_finish(writer, "[1]", &err));
     fg_pack_writer_destroy(writer);
-    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_ok(info(path, false, &text, &err));
     assert_non_null(strstr(text, "records   0\ncodecs    none\nsplits    none\nmetadata  [1]\n"));
-    fg_report_free(text);
+    fgi_free(text);
     fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.replace = true}, &writer, NULL,
                                  &err));
     fgt_ok(fg_pack_writer_finish(writer, "{\"mean\":[0.123456789,1],\"note\":\"a\"}", &err));
     fg_pack_writer_destroy(writer);
-    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_ok(info(path, false, &text, &err));
     assert_non_null(strstr(text, "metadata\n  mean: [0.123457,1]\n  note: \"a\"\n"));
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -232,11 +267,11 @@ static void names_of_damaged_records_are_escaped(void **state)
     assert_true(fgi_ends_with(err.message, "n.pack' has 1 record"));
     fg_pack_close(pack);
     flip(path, offset_of(path, 0));
-    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    fgt_ok(verify(path, &text, &is_damaged, &err));
     assert_true(is_damaged);
     assert_non_null(strstr(text, "record 0 ('a\\x1b[31mred\\n.jpg') is damaged"));
     assert_null(strchr(text, '\x1b'));
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 static void damaged_records_are_left_out_of_an_export(void **state)
@@ -259,9 +294,9 @@ static void damaged_records_are_left_out_of_an_export(void **state)
                        damaged == 1 ? "1 file\t1 B" : "0 files\t0 B", damaged,
                        damaged == 1 ? " was" : "s were");
         flip(path, offset_of(path, damaged - 1));
-        fgt_ok(fg_report_pack_export(path, folder, &options, &text, &err));
+        fgt_ok(exported(path, folder, &options, &text, &err));
         assert_string_equal(text, expected);
-        fg_report_free(text);
+        fgi_free(text);
     }
 }
 
@@ -272,15 +307,15 @@ static void each_fault_is_a_line_with_its_record(void **state)
     char *text = NULL;
     bool is_damaged = true;
     const char *path = made_pack("faults.pack", 20);
-    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    fgt_ok(verify(path, &text, &is_damaged, &err));
     assert_false(is_damaged);
     assert_non_null(strstr(text, "20 records, "));
     assert_non_null(strstr(text, ": no faults\n"));
-    fg_report_free(text);
+    fgi_free(text);
 
     flip(path, offset_of(path, 8));
     flip(path, offset_of(path, 13));
-    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    fgt_ok(verify(path, &text, &is_damaged, &err));
     assert_true(is_damaged);
     assert_non_null(strstr(text, "cats/8.jpg"));
     assert_non_null(strstr(text, "with space/13.jpg"));
@@ -289,7 +324,7 @@ static void each_fault_is_a_line_with_its_record(void **state)
     (void)snprintf(command, sizeof command, "\n  fulgurite pack rebuild '%s'\n", path);
     assert_non_null(strstr(text, command));
     assert_int_equal(lines_of(text), 4); /* two faults, the sum, the command */
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 /* One command for each of the damaged files, in their order. */
@@ -307,7 +342,7 @@ static void each_damaged_file_is_rebuilt(void **state)
         (void)snprintf(name, sizeof name, "many-0000%d.pack", i);
         flip(fgt_path(folder, name), 4096);
     }
-    fgt_ok(fg_report_pack_verify(fgt_path(folder, "many-00000.pack"), &text, &is_damaged, &err));
+    fgt_ok(verify(fgt_path(folder, "many-00000.pack"), &text, &is_damaged, &err));
     assert_true(is_damaged);
     (void)snprintf(expected, sizeof expected,
                    "\n  fulgurite pack rebuild '%s/many-00000.pack'\n"
@@ -315,7 +350,7 @@ static void each_damaged_file_is_rebuilt(void **state)
                    folder, folder);
     if (strstr(text, expected) == NULL)
         fail_msg("%s", text);
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 static void a_damaged_pack_is_rebuilt(void **state)
@@ -328,25 +363,25 @@ static void a_damaged_pack_is_rebuilt(void **state)
     const char *fixed = fgt_path(fgt_temp_folder(), "fixed.pack");
     flip(path, 100); /* the header */
     flip(path, offset_of(made_pack("sound.pack", 20), 8));
-    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    fgt_ok(verify(path, &text, &is_damaged, &err));
     assert_true(is_damaged);
     assert_non_null(strstr(text, path));
-    fg_report_free(text);
-    fgt_ok(fg_report_pack_rebuild(path, fixed, &text, &err));
+    fgi_free(text);
+    fgt_ok(rebuild(path, fixed, &text, &err));
     assert_non_null(strstr(text, "fixed.pack: 20 records, of which 1 was lost and is empty now"));
-    fg_report_free(text);
-    fgt_ok(fg_report_pack(fixed, false, &text, &err));
+    fgi_free(text);
+    fgt_ok(info(fixed, false, &text, &err));
     assert_non_null(strstr(text, "\nlost      1 record"));
-    fg_report_free(text);
-    fgt_ok(fg_report_pack_verify(fixed, &text, &is_damaged, &err));
+    fgi_free(text);
+    fgt_ok(verify(fixed, &text, &is_damaged, &err));
     assert_false(is_damaged);
     assert_non_null(strstr(text, ": no faults\n1 record was lost before the pack was rebuilt"));
-    fg_report_free(text);
-    fgt_ok(fg_report_pack_rebuild(path, NULL, &text, &err)); /* in place */
-    fg_report_free(text);
-    fgt_ok(fg_report_pack(path, false, &text, &err));
-    fg_report_free(text);
-    assert_int_equal(fg_report_pack_rebuild("no such.pack", NULL, &text, &err), FG_ENOTFOUND);
+    fgi_free(text);
+    fgt_ok(rebuild(path, NULL, &text, &err)); /* in place */
+    fgi_free(text);
+    fgt_ok(info(path, false, &text, &err));
+    fgi_free(text);
+    assert_int_equal(rebuild("no such.pack", NULL, &text, &err), FG_ENOTFOUND);
     assert_null(text);
 }
 
@@ -367,7 +402,7 @@ static void put_text(fgi_buf *out, const char *what, char *text, const char *pat
         } else {
             fgi_buf_putc(out, *at++);
         }
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 static const struct {
@@ -392,14 +427,14 @@ static void texts_about_faults(void **state)
             flip(path, offset_of(path, damages[i].flipped[k]));
         if (damages[i].section > 0)
             flip(path, (uint64_t)damages[i].section);
-        fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+        fgt_ok(verify(path, &text, &is_damaged, &err));
         put_text(&out, is_damaged ? "damaged" : "sound", text, path, fixed);
         (void)remove(fixed);
-        fgt_ok(fg_report_pack_rebuild(path, fixed, &text, &err));
+        fgt_ok(rebuild(path, fixed, &text, &err));
         put_text(&out, "rebuilt", text, path, fixed);
-        fgt_ok(fg_report_pack_verify(fixed, &text, &is_damaged, &err));
+        fgt_ok(verify(fixed, &text, &is_damaged, &err));
         put_text(&out, is_damaged ? "damaged" : "sound", text, path, fixed);
-        fgt_ok(fg_report_pack(fixed, false, &text, &err));
+        fgt_ok(info(fixed, false, &text, &err));
         put_text(&out, "contents", text, path, fixed);
     }
     assert_non_null(out.data);
@@ -416,12 +451,12 @@ static void a_truncated_pack_is_damaged(void **state)
     bool is_damaged = false;
     const char *path = fgt_path(fgt_temp_folder(), "short.pack");
     fgt_write(path, header, sizeof header);
-    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    fgt_ok(verify(path, &text, &is_damaged, &err));
     assert_true(is_damaged);
     assert_non_null(strstr(text, "short.pack"));
     assert_non_null(strstr(text, "fulgurite pack rebuild"));
-    fg_report_free(text);
-    assert_int_equal(fg_report_pack_verify("no such.pack", &text, &is_damaged, &err), FG_ENOTFOUND);
+    fgi_free(text);
+    assert_int_equal(verify("no such.pack", &text, &is_damaged, &err), FG_ENOTFOUND);
     assert_false(is_damaged);
 }
 
@@ -431,14 +466,14 @@ static fg_status report_twice(void *self, fg_error *err)
 {
     char *text = NULL, *json = NULL, *faults = NULL;
     bool is_damaged;
-    fg_status status = fg_report_pack(self, false, &text, err);
+    fg_status status = info(self, false, &text, err);
     if (status == FG_OK)
-        status = fg_report_pack(self, true, &json, err);
+        status = info(self, true, &json, err);
     if (status == FG_OK)
-        status = fg_report_pack_verify(self, &faults, &is_damaged, err);
-    fg_report_free(faults);
-    fg_report_free(json);
-    fg_report_free(text);
+        status = verify(self, &faults, &is_damaged, err);
+    fgi_free(faults);
+    fgi_free(json);
+    fgi_free(text);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #include "fgt.h"
 
 #include <fulgurite/pack_dataset.h>
-#include <fulgurite/report.h>
+#include <fulgurite/pack_export.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,38 @@
 #include "base/buf.h"
 #include "coefficient_pack.h"
 #include "golden.h"
+#include "pack_read.h"
 #include "photo_pack.h"
-#include "report/sheet.h"
+#include "sheet.h"
 #include "report/thumbnail.h"
-#include "report/tiny_text.h"
+#include "tiny_text.h"
 
 static const char *const class_names[] = {"red", "green", "blue"};
+
+/* What a function of pack_read.h appends, as a string that the caller frees; NULL after a failure.
+ */
+static fg_status take(fg_status status, fgi_buf *text, char **out)
+{
+    *out = status == FG_OK ? fgi_buf_take(text) : NULL;
+    fgi_buf_fini(text);
+    return status;
+}
+
+static fg_status drawn(const char *path, const pack_sheet_options *options, const char *out_path,
+                       char **out, fg_error *err)
+{
+    static const pack_sheet_options defaults;
+    fgi_buf text = {0};
+    return take(pack_sheet(path, options != NULL ? options : &defaults, out_path, &text, err),
+                &text, out);
+}
+
+static fg_status exported(const char *path, const char *folder,
+                          const fg_pack_export_options *options, char **out, fg_error *err)
+{
+    fgi_buf text = {0};
+    return take(pack_export(path, folder, options, &text, err), &text, out);
+}
 
 /* Record i has class i % 3 and its color, and is twice as wide as high. */
 static const char *colors_pack(void)
@@ -83,7 +109,7 @@ static int dark_pixels(const fg_image *image, int64_t x, int64_t y, int64_t widt
     return count;
 }
 
-enum { CELL = 32, STEP_X = CELL + FGI_SHEET_GAP, STEP_Y = CELL + FGI_SHEET_LABEL + FGI_SHEET_GAP };
+enum { CELL = 32, STEP_X = CELL + SHEET_GAP, STEP_Y = CELL + SHEET_LABEL + SHEET_GAP };
 
 static void images_are_in_their_cells(void **state)
 {
@@ -92,18 +118,18 @@ static void images_are_in_their_cells(void **state)
     char *text = NULL;
     fg_image image = {0};
     const char *out = fgt_path(fgt_temp_folder(), "sheet.png");
-    const fg_pack_sheet_options o = {.rows = 2, .columns = 5, .cell = CELL};
-    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    const pack_sheet_options o = {.rows = 2, .columns = 5, .cell = CELL};
+    fgt_ok(drawn(colors_pack(), &o, out, &text, &err));
     assert_string_equal(text, "1\t1\t0\tred\tc/0.png\n1\t2\t1\tgreen\tc/1.png\n"
                               "1\t3\t2\tblue\tc/2.png\n1\t4\t3\tred\tc/3.png\n"
                               "1\t5\t4\tgreen\tc/4.png\n2\t1\t5\tblue\tc/5.png\n"
                               "2\t2\t6\tred\tc/6.png\n2\t3\t7\tgreen\tc/7.png\n"
                               "2\t4\t8\t\tc/8.png\n");
     read_png(out, &image);
-    assert_int_equal(image.width, FGI_SHEET_GAP + 5 * STEP_X);
-    assert_int_equal(image.height, FGI_SHEET_GAP + 2 * STEP_Y);
+    assert_int_equal(image.width, SHEET_GAP + 5 * STEP_X);
+    assert_int_equal(image.height, SHEET_GAP + 2 * STEP_Y);
     for (int i = 0; i < 9; i++) {
-        const int64_t x = FGI_SHEET_GAP + i % 5 * STEP_X, y = FGI_SHEET_GAP + i / 5 * STEP_Y;
+        const int64_t x = SHEET_GAP + i % 5 * STEP_X, y = SHEET_GAP + i / 5 * STEP_Y;
         const int r = i % 3 == 0 ? 200 : 0, g = i % 3 == 1 ? 200 : 0, b = i % 3 == 2 ? 200 : 0;
         check_pixel(&image, x - 1, y, 255, 255, 255);
         check_pixel(&image, x, y, 235, 235, 235); /* above the image: 32 x 16 in the middle */
@@ -111,13 +137,13 @@ static void images_are_in_their_cells(void **state)
         check_pixel(&image, x, y + 8, r, g, b);
         check_pixel(&image, x + 31, y + 23, r, g, b);
         check_pixel(&image, x + 31, y + 24, 235, 235, 235);
-        assert_true(dark_pixels(&image, x, y + CELL, CELL, FGI_SHEET_LABEL) > 10);
+        assert_true(dark_pixels(&image, x, y + CELL, CELL, SHEET_LABEL) > 10);
     }
-    const int64_t last_y = FGI_SHEET_GAP + STEP_Y, last_x = FGI_SHEET_GAP + 4 * STEP_X;
+    const int64_t last_y = SHEET_GAP + STEP_Y, last_x = SHEET_GAP + 4 * STEP_X;
     check_pixel(&image, last_x, last_y + 8, 235, 235, 235); /* no record 9 */
-    assert_int_equal(dark_pixels(&image, last_x, last_y + CELL, CELL, FGI_SHEET_LABEL), 0);
+    assert_int_equal(dark_pixels(&image, last_x, last_y + CELL, CELL, SHEET_LABEL), 0);
     fg_image_fini(&image);
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 static void records_are_selected_by_class_split_and_at_random(void **state)
@@ -126,29 +152,29 @@ static void records_are_selected_by_class_split_and_at_random(void **state)
     fg_error err = {0};
     char *text = NULL, *again = NULL;
     const char *out = fgt_path(fgt_temp_folder(), "selected.png");
-    fg_pack_sheet_options o = {.rows = 2, .columns = 2, .cell = 16, .by_class = true};
+    pack_sheet_options o = {.rows = 2, .columns = 2, .cell = 16, .by_class = true};
     o.select.split = "val";
-    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    fgt_ok(drawn(colors_pack(), &o, out, &text, &err));
     assert_string_equal(text, "1\t1\t6\tred\tc/6.png\n2\t1\t7\tgreen\tc/7.png\n");
-    fg_report_free(text);
+    fgi_free(text);
     o.rows = 5; /* as many as there are classes */
-    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    fgt_ok(drawn(colors_pack(), &o, out, &text, &err));
     assert_string_equal(text, "1\t1\t6\tred\tc/6.png\n2\t1\t7\tgreen\tc/7.png\n");
-    fg_report_free(text);
+    fgi_free(text);
     o.select.split = "train";
-    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    fgt_ok(drawn(colors_pack(), &o, out, &text, &err));
     assert_string_equal(text, "1\t1\t0\tred\tc/0.png\n1\t2\t3\tred\tc/3.png\n"
                               "2\t1\t1\tgreen\tc/1.png\n2\t2\t4\tgreen\tc/4.png\n"
                               "3\t1\t2\tblue\tc/2.png\n3\t2\t5\tblue\tc/5.png\n");
-    fg_report_free(text);
-    o = (fg_pack_sheet_options){.rows = 1, .columns = 4, .cell = 16};
+    fgi_free(text);
+    o = (pack_sheet_options){.rows = 1, .columns = 4, .cell = 16};
     o.select.shuffle = true;
-    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    fgt_ok(drawn(colors_pack(), &o, out, &text, &err));
     o.select.seed = 1;
-    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &again, &err));
+    fgt_ok(drawn(colors_pack(), &o, out, &again, &err));
     assert_string_not_equal(text, again);
-    fg_report_free(text);
-    fg_report_free(again);
+    fgi_free(text);
+    fgi_free(again);
 }
 
 /* Six rows of eight cells of 128 pixels; of several labels, the first one is shown. */
@@ -176,13 +202,13 @@ static void sheets_have_defaults(void **state)
     fgt_ok(fg_pack_writer_add(writer, &entry, pixel, 3, &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
-    fgt_ok(fg_report_pack_sheet(fgt_path(folder, "several.pack"), NULL, out, &text, &err));
+    fgt_ok(drawn(fgt_path(folder, "several.pack"), NULL, out, &text, &err));
     assert_string_equal(text, "1\t1\t0\tblue\ta/b.png\n");
     read_png(out, &image);
-    assert_int_equal(image.width, FGI_SHEET_GAP + 8 * (128 + FGI_SHEET_GAP));
-    assert_int_equal(image.height, FGI_SHEET_GAP + 6 * (128 + FGI_SHEET_LABEL + FGI_SHEET_GAP));
+    assert_int_equal(image.width, SHEET_GAP + 8 * (128 + SHEET_GAP));
+    assert_int_equal(image.height, SHEET_GAP + 6 * (128 + SHEET_LABEL + SHEET_GAP));
     fg_image_fini(&image);
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 static void mistakes_are_reported(void **state)
@@ -191,24 +217,21 @@ static void mistakes_are_reported(void **state)
     fg_error err = {0};
     char *text = NULL;
     const char *out = fgt_path(fgt_temp_folder(), "none.png");
-    static const fg_pack_sheet_options bad[] = {
+    static const pack_sheet_options bad[] = {
         {.rows = -1},        {.columns = -1},   {.cell = 15},
         {.cell = INT32_MAX}, {.rows = 1000000}, {.rows = INT32_MAX, .columns = INT32_MAX},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(fg_report_pack_sheet(colors_pack(), &bad[i], out, &text, &err), FG_EINVAL);
-    fg_pack_sheet_options o = {.rows = 1};
+        assert_int_equal(drawn(colors_pack(), &bad[i], out, &text, &err), FG_EINVAL);
+    pack_sheet_options o = {.rows = 1};
     o.select.class_name = "rd";
-    assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
+    assert_int_equal(drawn(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
     o.select = (fg_pack_selection){.split = "test"};
-    assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
+    assert_int_equal(drawn(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/colors.pack: no record is selected");
-    assert_int_equal(fg_report_pack_sheet(colors_pack(), NULL, "/no/such/x.png", &text, &err),
-                     FG_ENOTFOUND);
-    assert_int_equal(fg_report_pack_sheet(colors_pack(), NULL, "/dev/full", &text, &err), FG_EIO);
+    assert_int_equal(drawn(colors_pack(), NULL, "/no/such/x.png", &text, &err), FG_ENOTFOUND);
+    assert_int_equal(drawn(colors_pack(), NULL, "/dev/full", &text, &err), FG_EIO);
     assert_null(text);
-    o.reserved[0] = 1;
-    assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_EINVAL);
 }
 
 /* "L" is 4 wide, "i" 3: #... #... #... #... ####, a column between them, ### .#. .#. .#. ### */
@@ -220,17 +243,17 @@ static void text_is_drawn(void **state)
     fg_image image = {0};
     fgt_ok(fg_image_reserve(&image, 20, 12, 1, &err));
     memset(image.pixels, 255, 240);
-    assert_int_equal(fgi_tiny_text_width("Li"), 8);
-    assert_int_equal(fgi_tiny_text_width("\xc3\xa4"), fgi_tiny_text_width("?"));
-    assert_int_equal(fgi_tiny_text_width(""), 0);
-    fgi_tiny_text_draw(&image, 1, 1, 18, 2, "Lixx"); /* the x do not fit */
+    assert_int_equal(tiny_text_width("Li"), 8);
+    assert_int_equal(tiny_text_width("\xc3\xa4"), tiny_text_width("?"));
+    assert_int_equal(tiny_text_width(""), 0);
+    tiny_text_draw(&image, 1, 1, 18, 2, "Lixx"); /* the x do not fit */
     for (int y = 0; y < 12; y++)
         for (int x = 0; x < 20; x++) {
             const bool is_inside = y >= 1 && y < 11 && x >= 1 && x < 17;
             const bool is_dark = is_inside && rows[(y - 1) / 2][(x - 1) / 2] == '#';
             assert_int_equal(image.pixels[y * 20 + x], is_dark ? 0 : 255);
         }
-    fgi_tiny_text_draw(&image, -3, 9, 100, 3, "MM@~ \xff"); /* over all edges */
+    tiny_text_draw(&image, -3, 9, 100, 3, "MM@~ \xff"); /* over all edges */
     fg_image_fini(&image);
 }
 
@@ -248,7 +271,7 @@ static void every_glyph(void **state)
             text[i] = (char)(first + i < 127 ? first + i : '\0');
         text[16] = '\0';
         memset(image.pixels, 255, 110 * 5);
-        fgi_tiny_text_draw(&image, 0, 0, 110, 1, text);
+        tiny_text_draw(&image, 0, 0, 110, 1, text);
         for (int y = 0; y < 5; y++) {
             for (int x = 0; x < 110; x++)
                 fgi_buf_putc(&dots, image.pixels[110 * y + x] == 0 ? '#' : '.');
@@ -266,21 +289,21 @@ static void options_are_read_from_text(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fg_pack_sheet_options sheet = {0};
+    pack_sheet_options sheet = {0};
     fg_pack_export_options export = {0};
     static const char *const good[][2] = {{"split", "val"}, {"class", "red"}, {"seed", "0"},
                                           {"rows", "3"},    {"columns", "4"}, {"cell", "50"}};
     for (size_t i = 0; i < 6; i++)
-        fgt_ok(fg_report_pack_sheet_set(&sheet, good[i][0], good[i][1], &err));
+        fgt_ok(pack_sheet_set(&sheet, good[i][0], good[i][1], &err));
     assert_string_equal(sheet.select.split, "val");
     assert_string_equal(sheet.select.class_name, "red");
     assert_true(sheet.select.shuffle);
     assert_int_equal(sheet.rows, 3);
     assert_int_equal(sheet.columns, 4);
     assert_int_equal(sheet.cell, 50);
-    fgt_ok(fg_report_pack_export_set(&export, "limit", "12", &err));
-    fgt_ok(fg_report_pack_export_set(&export, "quality", "77", &err));
-    fgt_ok(fg_report_pack_export_set(&export, "format", "jpeg", &err));
+    fgt_ok(pack_export_set(&export, "limit", "12", &err));
+    fgt_ok(pack_export_set(&export, "quality", "77", &err));
+    fgt_ok(pack_export_set(&export, "format", "jpeg", &err));
     assert_int_equal(export.select.limit, 12);
     assert_int_equal(export.quality, 77);
     assert_true(export.as_jpeg);
@@ -288,14 +311,14 @@ static void options_are_read_from_text(void **state)
                                          {"quality", "0"}, {"quality", "101"}, {"format", "gif"},
                                          {"format", ""},   {"rows", "3"}};
     for (size_t i = 0; i < 8; i++)
-        assert_int_equal(fg_report_pack_export_set(&export, bad[i][0], bad[i][1], &err), FG_EINVAL);
-    assert_int_equal(fg_report_pack_sheet_set(&sheet, "rows", "2147483648", &err), FG_EINVAL);
-    assert_int_equal(fg_report_pack_sheet_set(&sheet, "quality", "3", &err), FG_EINVAL);
-    assert_int_equal(fg_report_pack_sheet_set(&sheet, "limit", "3", &err), FG_EINVAL);
-    assert_int_equal(fg_report_pack_sheet_set(&sheet, "row", "3", &err), FG_EINVAL);
+        assert_int_equal(pack_export_set(&export, bad[i][0], bad[i][1], &err), FG_EINVAL);
+    assert_int_equal(pack_sheet_set(&sheet, "rows", "2147483648", &err), FG_EINVAL);
+    assert_int_equal(pack_sheet_set(&sheet, "quality", "3", &err), FG_EINVAL);
+    assert_int_equal(pack_sheet_set(&sheet, "limit", "3", &err), FG_EINVAL);
+    assert_int_equal(pack_sheet_set(&sheet, "row", "3", &err), FG_EINVAL);
     assert_string_equal(err.message, "unknown option 'row': did you mean 'rows'?");
-    fgt_ok(fg_report_pack_export_set(&export, "class", "null", &err)); /* a name, not a reset */
-    fgt_ok(fg_report_pack_export_set(&export, "seed", "9223372036854775807", &err));
+    fgt_ok(pack_export_set(&export, "class", "null", &err)); /* a name, not a reset */
+    fgt_ok(pack_export_set(&export, "seed", "9223372036854775807", &err));
     assert_string_equal(export.select.class_name, "null");
     assert_true(export.select.seed == INT64_MAX);
 }
@@ -331,22 +354,22 @@ static void an_export_is_reported(void **state)
     char out[4096];
     (void)snprintf(out, sizeof out, "%s", fgt_path(fgt_temp_folder(), "out"));
     fg_pack_export_options o = {.select = {.limit = 4}};
-    fgt_ok(fg_report_pack_export(colors_pack(), out, &o, &text, &err));
+    fgt_ok(exported(colors_pack(), out, &o, &text, &err));
     (void)snprintf(expected, sizeof expected, "%s\t4 files\t", out);
     assert_memory_equal(text, expected, strlen(expected));
-    fg_report_free(text);
-    assert_int_equal(fg_report_pack_export(colors_pack(), out, &o, &text, &err), FG_EINVAL);
-    assert_int_equal(fg_report_pack_export("none.pack", out, &o, &text, &err), FG_ENOTFOUND);
+    fgi_free(text);
+    assert_int_equal(exported(colors_pack(), out, &o, &text, &err), FG_EINVAL);
+    assert_int_equal(exported("none.pack", out, &o, &text, &err), FG_ENOTFOUND);
     assert_null(text);
     for (int damaged = 1; damaged <= 2; damaged++) {
         const fg_pack_export_options skip = {.skip_damaged = true, .replace = true};
-        fgt_ok(fg_report_pack_export(damaged_pack(damaged), out, &skip, &text, &err));
+        fgt_ok(exported(damaged_pack(damaged), out, &skip, &text, &err));
         (void)snprintf(expected, sizeof expected, "%s\t%d files\t", out, 9 - damaged);
         assert_memory_equal(text, expected, strlen(expected));
         assert_string_equal(strchr(text, '\n'), damaged == 1
                                                     ? "\n1 damaged record was skipped\n"
                                                     : "\n2 damaged records were skipped\n");
-        fg_report_free(text);
+        fgi_free(text);
     }
 }
 
@@ -363,12 +386,12 @@ static void an_export_with_a_manifest_is_reported(void **state)
     fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = "a.jpg", .group = 7}, "abc", 3, &err));
     fgt_ok(fg_pack_writer_finish(w, NULL, &err));
     fg_pack_writer_destroy(w);
-    fgt_ok(fg_report_pack_export(pack, out, NULL, &text, &err));
+    fgt_ok(exported(pack, out, NULL, &text, &err));
     (void)snprintf(expected, sizeof expected,
                    "%s\t1 file\t3 B\n%s/manifest.jsonl has the labels, splits and groups\n", out,
                    out);
     assert_string_equal(text, expected);
-    fg_report_free(text);
+    fgi_free(text);
 }
 
 #define SHEET_WORDS                                                                                \
@@ -394,15 +417,15 @@ static void sizes_of_sheets(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sheets / sizeof sheets[0]; i++) {
         fg_error err = {0};
-        fgi_sheet s;
+        contact_sheet s;
         const fg_status status =
-            fgi_sheet_create(sheets[i].rows, sheets[i].columns, sheets[i].cell, &s, &err);
+            sheet_create(sheets[i].rows, sheets[i].columns, sheets[i].cell, &s, &err);
         assert_int_equal(status, sheets[i].message == NULL ? FG_OK : FG_EINVAL);
         if (status != FG_OK)
             assert_string_equal(err.message, sheets[i].message);
         else
             assert_true(s.canvas.width == 24 && s.canvas.height == 38);
-        fgi_sheet_fini(&s);
+        sheet_fini(&s);
     }
 }
 
@@ -489,9 +512,9 @@ static void thumbnails_of_planes(void **state)
 static fg_status draw_again(void *self, fg_error *err)
 {
     char *text = NULL;
-    const fg_pack_sheet_options o = {.rows = 1, .columns = 2, .cell = 16, .by_class = true};
-    const fg_status status = fg_report_pack_sheet(colors_pack(), &o, self, &text, err);
-    fg_report_free(text);
+    const pack_sheet_options o = {.rows = 1, .columns = 2, .cell = 16, .by_class = true};
+    const fg_status status = drawn(colors_pack(), &o, self, &text, err);
+    fgi_free(text);
     return status;
 }
 

@@ -117,7 +117,7 @@ static void the_codec_depends_on_rate_sizes_and_space(void **state)
                                    .measure_self = &calls};
         fg_pack_built built;
         const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
-        fgt_ok(fg_pack_build_set(&o, "presize", choices[i].presize, &err));
+        fgt_ok(fgi_pack_build_set(&o, "presize", choices[i].presize, &err));
         fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
         const char *reason = strstr(built.reason, choices[i].reason);
         if (built.codec != choices[i].codec || reason == NULL ||
@@ -152,7 +152,7 @@ static void the_size_of_a_pack_is_estimated(void **state)
         fg_pack_built built;
         fg_pack_build_options o = {
             .rate = 1, .variant_count = estimates[i].variants, .measure = measure_at_once};
-        fgt_ok(fg_pack_build_set(&o, "presize", estimates[i].presize, &err));
+        fgt_ok(fgi_pack_build_set(&o, "presize", estimates[i].presize, &err));
         fgt_ok(fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built,
                              &err));
         const double one = estimates[i].pixels > 0 ? 0.375 * estimates[i].pixels : (double)size;
@@ -173,7 +173,7 @@ static void the_loader_measures_each_codec(void **state)
     for (int variants = 1; variants <= 2; variants++) {
         fg_pack_build_options o = {.rate = 1e12, .variant_count = variants};
         fg_pack_built built;
-        fgt_ok(fg_pack_build_set(&o, "presize", "square=32,upscale", &err));
+        fgt_ok(fgi_pack_build_set(&o, "presize", "square=32,upscale", &err));
         fgt_ok(fg_pack_build(variants == 1 ? source : unlabeled,
                              fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built, &err));
         assert_non_null(strstr(built.reason, "/s from jpeg"));
@@ -207,7 +207,7 @@ static void a_rate_that_cannot_be_measured_is_an_error(void **state)
     fg_status status = FG_EUNSUPPORTED;
     fg_pack_built built;
     fg_pack_build_options o = {.rate = 250, .measure = cannot_measure, .measure_self = &status};
-    fgt_ok(fg_pack_build_set(&o, "presize", "square=64,upscale", &err));
+    fgt_ok(fgi_pack_build_set(&o, "presize", "square=64,upscale", &err));
     if (fg_pack_build(source, path, &o, NULL, NULL, NULL, &err) != FG_EUNSUPPORTED)
         fail_msg("%s", err.message);
     assert_string_equal(err.message, "measuring the speed of codec dct: no such model");
@@ -455,7 +455,7 @@ static void a_given_codec_has_no_reason(void **state)
     fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
     assert_int_equal(built.resumed_count, 3);
     assert_string_equal(built.reason, "");
-    assert_null(strstr(fg_pack_built_text(&built, path, text, sizeof text), "the model needs"));
+    assert_null(strstr(fgi_pack_built_text(&built, path, text, sizeof text), "the model needs"));
     fg_pack_built_fini(&built);
 }
 

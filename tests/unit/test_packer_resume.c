@@ -291,7 +291,7 @@ static void other_options_do_not_continue(void **state)
         {"split", "val=0.5"},      {"seed", "1"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         o = options;
-        fgt_ok(fg_pack_build_set(&o, others[i][0], others[i][1], &err));
+        fgt_ok(fgi_pack_build_set(&o, others[i][0], others[i][1], &err));
         assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
         if (strstr(err.message, "written from other inputs or with other options") == NULL)
             fail_msg("%s: %s", others[i][0], err.message);

@@ -105,7 +105,7 @@ static void bad_images_are_left_out_and_listed(void **state)
         if (strstr(built.bad[i].reason, rows[i].reason) == NULL)
             fail_msg("%s: %s", rows[i].name, built.bad[i].reason);
     }
-    assert_non_null(strstr(fg_pack_built_text(&built, path, text, sizeof(text)),
+    assert_non_null(strstr(fgi_pack_built_text(&built, path, text, sizeof(text)),
                            "3 bad images and 1 other file are not in the pack"));
     fg_pack_built_fini(&built);
     (void)snprintf(list, sizeof(list), "%s.bad.jsonl", path);
@@ -150,7 +150,7 @@ static void an_image_that_is_too_long_for_a_jpeg_is_named(void **state)
     fgt_ok(fg_image_encode_png(&image, NULL, &png, &err));
     fgt_write(fgt_path(source, "tall.png"), png.data, png.size);
     fg_image_bytes_fini(&png);
-    fgt_ok(fg_pack_build_set(&o, "presize", "short=64,upscale", &err));
+    fgt_ok(fgi_pack_build_set(&o, "presize", "short=64,upscale", &err));
     expect_failure(source, &o, FG_EUNSUPPORTED,
                    "tall.png: the image would be stored with 64x70400 pixels, but codec jpeg is "
                    "limited to 65500 per side: set presize, such as square=256 or max=1024, or use "
@@ -178,10 +178,10 @@ static void rows_without_a_file_are_left_out_like_bad_images(void **state)
     (void)snprintf(csv, sizeof(csv), "%s/list.csv", folder);
     fgt_write(csv, rows, sizeof(rows) - 1);
     expect_failure(csv, &o, FG_EFORMAT, "");
-    fgt_ok(
-        fg_pack_build_set(&o, "source", "delimiter=;, path_column=file, label_column=class", &err));
+    fgt_ok(fgi_pack_build_set(&o, "source", "delimiter=;, path_column=file, label_column=class",
+                              &err));
     expect_failure(csv, &o, FG_ENOTFOUND, "'no.jpg' in '");
-    fgt_ok(fg_pack_build_set(&o, "bad", "skip", &err));
+    fgt_ok(fgi_pack_build_set(&o, "bad", "skip", &err));
     fgt_ok(fg_pack_build(csv, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.skip_count, 1);
@@ -204,7 +204,7 @@ static void a_list_is_read_as_its_options_say(void **state)
     o.catalog = &catalog;
     for (int is_text = 0; is_text < 2; is_text++) {
         if (is_text)
-            fgt_ok(fg_pack_build_set(&o, "source", "label_column=class", &err));
+            fgt_ok(fgi_pack_build_set(&o, "source", "label_column=class", &err));
         fg_pack *pack = open_pack(csv, &o);
         json_t *root = metadata_of(pack);
         assert_int_equal(fg_pack_count(pack), 2);
@@ -340,7 +340,7 @@ static void splits_keep_groups_together(void **state)
     fg_pack_build_options o = jpeg;
     fg_pack_entry a, b;
     int count[3] = {0};
-    fgt_ok(fg_pack_build_set(&o, "split", "val=0.2,test=0.1", &err));
+    fgt_ok(fgi_pack_build_set(&o, "split", "val=0.2,test=0.1", &err));
     fg_pack *pack = open_pack(make_list(), &o);
     json_t *root = metadata_of(pack);
     for (int64_t i = 0; i < 40; i += 2) {
@@ -456,7 +456,7 @@ static void variants_differ_and_depend_on_the_seed(void **state)
     size_t size;
     fg_pack_entry entry;
     const char *source = photos_make();
-    fgt_ok(fg_pack_build_set(&o, "presize", "square=24", &err));
+    fgt_ok(fgi_pack_build_set(&o, "presize", "square=24", &err));
     fg_pack *pack = open_pack(source, &o);
     assert_int_equal(fg_pack_count(pack), 24);
     assert_int_equal(fg_pack_get_info(pack)->variant_count, 3);
@@ -597,7 +597,7 @@ static void ranges_and_defaults_of_options(void **state)
             assert_string_equal(err.message, option_ranges[i].message);
     }
     for (size_t i = 0; i < sizeof shard_sizes / sizeof shard_sizes[0]; i++) {
-        fgt_ok(fg_pack_build_set(&out, "shard-size", shard_sizes[i].text, &err));
+        fgt_ok(fgi_pack_build_set(&out, "shard-size", shard_sizes[i].text, &err));
         assert_true(out.shard_bytes == shard_sizes[i].bytes);
     }
     fgt_ok(fgi_packer_options(NULL, &out, &err));
@@ -617,7 +617,7 @@ static void options_are_checked(void **state)
     fg_pack_build_options o = {0};
     for (size_t i = 0; i < sizeof(bad_options) / sizeof(bad_options[0]); i++) {
         const fg_status status =
-            fg_pack_build_set(&o, bad_options[i].name, bad_options[i].text, &err);
+            fgi_pack_build_set(&o, bad_options[i].name, bad_options[i].text, &err);
         assert_int_equal(status, bad_options[i].message == NULL ? FG_OK : FG_EINVAL);
         if (bad_options[i].message == NULL && strcmp(bad_options[i].name, "split") == 0)
             assert_true(o.val_fraction == 0.1 && o.test_fraction == 0.1 && o.stratify);
@@ -629,15 +629,16 @@ static void options_are_checked(void **state)
     assert_int_equal(o.variant_count, 1024);
     assert_int_equal(o.thread_count, 1024);
     assert_true(o.seed == INT64_MAX && o.limit == 1 && o.sequence == INT32_MAX && o.skip_bad);
-    fgt_ok(fg_pack_build_set(&o, "bad", "fail", &err));
+    fgt_ok(fgi_pack_build_set(&o, "bad", "fail", &err));
     assert_false(o.skip_bad);
-    fgt_ok(fg_pack_build_set(&o, "split", "test=0.25", &err)); /* nothing is left of the last one */
+    fgt_ok(
+        fgi_pack_build_set(&o, "split", "test=0.25", &err)); /* nothing is left of the last one */
     assert_true(o.val_fraction == 0 && o.test_fraction == 0.25 && !o.stratify);
     expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality is 101");
     expect_failure("x", &(fg_pack_build_options){.variant_count = 2}, FG_EINVAL,
                    "2 variants are stored as squares");
     fg_pack_build_options file = {.codec = FG_PACK_CHOICE_FILE};
-    fgt_ok(fg_pack_build_set(&file, "presize", "short=9", &err));
+    fgt_ok(fgi_pack_build_set(&file, "presize", "short=9", &err));
     expect_failure("x", &file, FG_EINVAL, "codec file stores files as they are");
     expect_failure(photos_make(), &(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT}, FG_EINVAL,
                    "codec dct requires images of equal size\nset presize, such as square=256");
@@ -769,7 +770,7 @@ static void results_are_reported(void **state)
 {
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         char text[1024];
-        assert_string_equal(fg_pack_built_text(&results[i].built, "p.pack", text, sizeof text),
+        assert_string_equal(fgi_pack_built_text(&results[i].built, "p.pack", text, sizeof text),
                             results[i].text);
     }
 }

@@ -5,10 +5,9 @@
 #include "fgt.h"
 
 #include <errno.h>
-#include <fulgurite/recipe.h>
-#include <fulgurite/report.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -17,13 +16,12 @@
 #include "base/resources.h"
 #include "input/json_file.h"
 #include "pjrt/plugin.h"
+#include "plan_process.h"
 #include "recipe/run.h"
 #include "report/run_view.h"
 #include "train/trainer.h"
 
 #define PLAN "echo '{\"topologies\": [{\"name\": \"v5e-8\", \"fits\": true}]}'\n"
-
-static const fg_recipe_options machine = {.kind = FG_RECIPE_PLAN, .topology = "v5e-8"};
 
 /* A script that behaves as `body` says. */
 static const char *script(const char *body)
@@ -36,71 +34,99 @@ static const char *script(const char *body)
     return path;
 }
 
-/* The plan that such a process makes; no process is left behind. */
-static char *plan_with(fg_plan_process process)
+/* A plan as text, until the next one. */
+static const char *text_of(json_t *take_plan)
 {
-    fg_error err = {0};
-    char *plan = NULL;
-    fgt_ok(fg_recipe_plan_process(&machine, &process, &plan, &err));
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(errno, ECHILD);
-    return plan;
+    static fgi_buf text;
+    fgi_buf_fini(&text);
+    if (take_plan != NULL)
+        assert_true(fgi_json_write(take_plan, 0, &text));
+    json_decref(take_plan);
+    return text.data;
 }
 
-static void expect(fg_plan_process process, const char *part)
+static const char *plan_one(const plan_process *process)
 {
-    char *plan = plan_with(process);
+    fg_error err = {0};
+    json_t *plan = NULL;
+    fgt_ok(plan_process_one(process, "v5e-8", &plan, &err));
+    return text_of(plan);
+}
+
+static const char *plan_each(const plan_process *process, const char *machines)
+{
+    fg_error err = {0};
+    json_t *plan = NULL;
+    bool is_common;
+    fgt_ok(plan_process_each(process, machines, &plan, &is_common, &err));
+    return text_of(plan);
+}
+
+/* What the plan of such a process has; no process is left behind. */
+static void expect(plan_process process, const char *part)
+{
+    const char *plan = plan_one(&process);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
     if (strstr(plan, part) == NULL)
         fail_msg("'%s' is not in '%s'", part, plan);
-    fg_report_free(plan);
 }
 
 static void the_program_gets_the_options(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    char *plan = NULL;
     const char *const overrides[] = {"trainer.seed=3", "model.hidden=[8, 9]"};
-    const fg_plan_process process = {.program = script("printf '{\"topologies\": [{\"args\": \"'\n"
-                                                       "printf '%s;' \"$@\"\nprintf '\"}]}'\n"),
-                                     .quiet = true};
-    fg_recipe_options options = machine;
-    options.config = "run.yaml";
-    options.overrides = overrides;
-    options.override_count = 2;
-    options.no_search = true;
-    options.sweep = "8,16";
-    fgt_ok(fg_recipe_plan_process(&options, &process, &plan, &err));
-    assert_non_null(strstr(plan, "\"plan;--in-process;--json;--topology=v5e-8;--quiet;--no-search;"
-                                 "--sweep=8,16;run.yaml;--trainer.seed=3;"
-                                 "--model.hidden=[8, 9];\""));
-    fg_report_free(plan);
-    options.sweep = "";
-    fgt_ok(fg_recipe_plan_process(&options, &process, &plan, &err));
-    assert_non_null(strstr(plan, ";--sweep;"));
-    fg_report_free(plan);
+    plan_process process = {.program = script("printf '{\"topologies\": [{\"args\": \"'\n"
+                                              "printf '%s;' \"$@\"\nprintf '\"}]}'\n"),
+                            .config = "run.yaml",
+                            .overrides = overrides,
+                            .override_count = 2,
+                            .options = {.no_search = true, .sweep = "8,16"},
+                            .is_quiet = true};
+    assert_non_null(strstr(plan_one(&process),
+                           "\"plan;--in-process;--json;--topology=v5e-8;--quiet;--no-search;"
+                           "--sweep=8,16;run.yaml;--trainer.seed=3;"
+                           "--model.hidden=[8, 9];\""));
+    process.options.sweep = "";
+    assert_non_null(strstr(plan_one(&process), ";--sweep;"));
+}
+
+/* Also with as many overrides as a command line may have. */
+static void no_option_is_lost(void **state)
+{
+    (void)state;
+    static const char *overrides[CLI_MAX_OVERRIDES];
+    const plan_process process = {.program = script("echo \"{\\\"topologies\\\": [$#]}\"\n"),
+                                  .config = "run.yaml",
+                                  .overrides = overrides,
+                                  .override_count = CLI_MAX_OVERRIDES,
+                                  .options = {.no_search = true, .sweep = "8", .input_rate = "9"},
+                                  .is_quiet = true};
+    for (int i = 0; i < CLI_MAX_OVERRIDES; i++)
+        overrides[i] = "trainer.seed=3";
+    assert_string_equal(plan_one(&process), "{\"topologies\": [265]}");
 }
 
 /* Whatever ends the process, the plan says it. */
 static void ends_are_reported(void **state)
 {
     (void)state;
-    expect((fg_plan_process){.program = script(PLAN)}, "\"fits\": true");
-    expect((fg_plan_process){.program = script("kill -SEGV $$")},
+    expect((plan_process){.program = script(PLAN)}, "\"fits\": true");
+    expect((plan_process){.program = script("kill -SEGV $$")},
            "\"error\": \"the compiler crashed (signal 11)\"");
-    expect((fg_plan_process){.program = script("kill -SEGV $$")}, "\"every_machine\": false");
-    expect((fg_plan_process){.program = script("kill -HUP $$\nkill -INT $$\nkill -QUIT $$\n"
-                                               "kill -TERM $$\n" PLAN)},
+    expect((plan_process){.program = script("kill -SEGV $$")}, "\"every_machine\": false");
+    expect((plan_process){.program = script("kill -HUP $$\nkill -INT $$\nkill -QUIT $$\n"
+                                            "kill -TERM $$\n" PLAN)},
            "\"fits\": true");
-    expect((fg_plan_process){.program = script("echo '{\"topologies\": [{}, {}]}'")},
+    expect((plan_process){.program = script("echo '{\"topologies\": [{}, {}]}'")},
            "\"error\": \"the compiler's process ended without a result\"");
-    expect((fg_plan_process){.program = script("echo no plan")},
+    expect((plan_process){.program = script("echo no plan")},
            "\"error\": \"the compiler's process ended without a result\"");
-    expect((fg_plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.01},
+    expect((plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.01},
            "\"error\": \"the compiler has not finished after 0.01 s (--time-limit)\"");
-    expect((fg_plan_process){.program = script("exec sleep 600"), .memory_limit_bytes = 1000},
+    expect((plan_process){.program = script("exec sleep 600"), .memory_limit_bytes = 1000},
            "used more than 1.0 kB of this host's memory");
-    expect((fg_plan_process){.program = "/no/such/program"},
+    expect((plan_process){.program = "/no/such/program"},
            "\"error\": \"cannot start '/no/such/program': No such file or directory\"");
 }
 
@@ -108,17 +134,12 @@ static void mistakes_are_errors(void **state)
 {
     (void)state;
     fg_error err = {0};
-    char *plan = NULL;
-    const fg_plan_process usage = {.program = script("exit 2")}, newer = {.reserved = {0, 1}};
-    const fg_recipe_options nowhere = {.kind = FG_RECIPE_PLAN};
-    assert_int_equal(fg_recipe_plan_process(&machine, &usage, &plan, &err), FG_EINVAL);
+    json_t *plan = NULL;
+    const plan_process usage = {.program = script("exit 2")};
+    assert_int_equal(plan_process_one(&usage, "v5e-8", &plan, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "': the planning process rejected the configuration or an "
                                         "option: see its message on standard error"));
     assert_null(plan);
-    assert_int_equal(fg_recipe_plan_process(&machine, &newer, &plan, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "fg_plan_process"));
-    assert_int_equal(fg_recipe_plan_process(&nowhere, NULL, &plan, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "topology"));
 }
 
 /* The loader is the same for all machines: the first process measures it, unless its rate is given.
@@ -126,29 +147,18 @@ static void mistakes_are_errors(void **state)
 static void the_loader_is_measured_once(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    char *plan = NULL;
-    const fg_plan_process process = {
+    plan_process process = {
         .program = script("echo '{\"topologies\": [{\"input_measured_samples_per_s\": 700, "
                           "\"input_stage\": \"decode\", \"input_stage_fraction\": 0.5, "
                           "\"args\": \"'$*'\"}]}'\n")};
-    fg_recipe_options options = machine;
-    options.topology = "v5e-8,v3-8,v5e-4";
-    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err));
-    const char *first = strstr(plan, "--topology=v5e-8\"");
-    assert_non_null(first);
+    const char *plan = plan_each(&process, "v5e-8,v3-8,v5e-4");
+    assert_non_null(strstr(plan, "--topology=v5e-8\""));
     assert_non_null(strstr(plan, "--topology=v3-8 --input-rate=700,decode,0.5\""));
     assert_non_null(strstr(plan, "--topology=v5e-4 --input-rate=700,decode,0.5\""));
-    fg_report_free(plan);
-    options.input_rate = "650";
-    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err));
+    process.options.input_rate = "650";
+    plan = plan_each(&process, "v5e-8,v3-8,v5e-4");
     assert_non_null(strstr(plan, "--topology=v5e-8 --input-rate=650\""));
     assert_non_null(strstr(plan, "--topology=v3-8 --input-rate=650\""));
-    fg_report_free(plan);
-    options.input_rate = "fast";
-    assert_int_equal(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err),
-                     FG_EINVAL);
-    assert_non_null(strstr(err.message, "--input-rate=fast: expected a number"));
 }
 
 static const struct {
@@ -247,7 +257,7 @@ static void a_host_loads_its_part(void **state)
     static const fg_field field = {"x", {.dtype = FG_F32, .rank = 1, .dim = {2}}};
     static fg_client client;
     static fg_trainer trainer = {.client = &client};
-    const fg_recipe_options options = {.input_rate = "250,decode,0.5"};
+    const fg_recipe_options options = {.plan.input_rate = "250,decode,0.5"};
     const fg_plan plan = {.global_batch_size = 100, .step_s = 0.1};
     fg_error err = {0};
     fg_recipe r = {.options = &options, .trainer = &trainer};
@@ -272,66 +282,67 @@ static void a_host_loads_its_part(void **state)
     fg_dataset_destroy(r.data.train);
 }
 
-typedef struct heard {
-    char text[256];
-} heard;
-
-static void hear(void *self, const char *text)
+/* What planning the machines says and prints, in its order; valid until the next call. */
+static const char *heard(plan_process process, const char *machines, bool *out_is_common)
 {
-    heard *h = self;
-    const size_t used = strlen(h->text);
-    (void)snprintf(h->text + used, sizeof(h->text) - used, "%.24s|", text);
+    static char *text;
+    size_t size;
+    fg_error err = {0};
+    json_t *plan = NULL;
+    free(text);
+    process.talk = process.results = open_memstream(&text, &size);
+    fgt_ok(plan_process_each(&process, machines, &plan, out_is_common, &err));
+    assert_int_equal(fclose(process.talk), 0);
+    json_decref(plan);
+    return text;
+}
+
+static const char *after(const char *text, const char *part)
+{
+    const char *at = text != NULL ? strstr(text, part) : NULL;
+    if (at == NULL)
+        fail_msg("'%s' is not in '%s'", part, text);
+    return at + strlen(part);
 }
 
 /* v5e-8 and v5e:2x4 are the same machine, which is planned once. */
 static void machines_are_planned_once(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    heard h = {""};
-    char *plan = NULL;
-    bool has_failed = true;
-    const fg_plan_events events = {.self = &h, .begin = hear, .planned = hear, .failed = hear};
-    const fg_plan_process process = {.program = script(PLAN)},
-                          crash = {.program = script("kill -SEGV $$")};
-    fg_recipe_options options = machine;
-    options.topology = "v5e-8,v3-8,v5e:2x4";
-    fgt_ok(fg_recipe_plan_machines(&options, &process, &events, &plan, &has_failed, &err));
-    assert_false(has_failed);
-    assert_string_equal(h.text, "v5e-8|{\"name\": \"v5e-8\", \"fits\"|v3-8|{\"name\": \"v3-8\", "
-                                "\"fits\":|{\"name\": \"v5e:2x4\", \"fit|");
-    assert_non_null(strstr(plan, "\"status\": \"done\""));
-    assert_non_null(strstr(plan, "\"same_as\": \"v5e-8\""));
-    fg_report_free(plan);
-    fgt_ok(fg_recipe_plan_machines(&options, &crash, NULL, &plan, &has_failed, &err));
-    assert_true(has_failed);
-    assert_non_null(strstr(plan, "\"status\": \"failed\""));
-    fg_report_free(plan);
+    bool is_common = true;
+    const plan_process process = {.program = script(PLAN)};
+    const char *text = heard(process, "v5e-8,v3-8,v5e:2x4", &is_common);
+    assert_false(is_common);
+    text = after(text, "v5e-8: compiling the training step\nv5e-8");
+    text = after(text, "v3-8: compiling the training step\nv3-8");
+    assert_null(strstr(text, "compiling"));
+    (void)after(text, "v5e:2x4");
+    text = plan_each(&process, "v5e-8,v3-8,v5e:2x4");
+    (void)after(text, "\"status\": \"done\"");
+    (void)after(text, "\"same_as\": \"v5e-8\"");
+    text = plan_each(&(plan_process){.program = script("kill -SEGV $$")}, "v5e-8,v3-8");
+    (void)after(text, "\"status\": \"failed\"");
 }
 
 /* As many names as there are places for, all of one machine; and one more. */
 static void machines_are_at_most_64(void **state)
 {
     (void)state;
-    const fg_plan_process process = {.program = script(PLAN)};
+    const plan_process process = {.program = script(PLAN)};
     char names[65 * 6 + 1] = "v5e-8";
-    fg_recipe_options options = machine;
-    options.topology = names;
     for (int count = 2; count <= 65; count++) {
         fg_error err = {0};
-        char *plan = NULL;
+        json_t *plan = NULL;
+        bool is_common;
         (void)snprintf(names + strlen(names), sizeof names - strlen(names), ",v5e-8");
         if (count < 64)
             continue;
-        const fg_status status =
-            fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err);
+        const fg_status status = plan_process_each(&process, names, &plan, &is_common, &err);
         assert_int_equal(status, count == 64 ? FG_OK : FG_EINVAL);
         assert_string_equal(err.message,
                             count == 64 ? "" : "expected 1 to 64 names separated by commas");
-        json_t *root = plan != NULL ? fgi_json_load(plan, strlen(plan), 0, NULL) : NULL;
-        assert_int_equal(json_array_size(json_object_get(root, "topologies")), count % 65);
-        json_decref(root);
-        fg_report_free(plan);
+        assert_int_equal(json_array_size(json_object_get(plan, "topologies")), count % 65);
+        json_decref(plan);
     }
 }
 
@@ -348,7 +359,7 @@ static const struct {
 
 static void batch_sizes_are_checked(void **state)
 {
-    fg_recipe_options options = machine;
+    fg_plan_options options = {.topology = "v5e-8"};
     fg_error err = {0};
     (void)state;
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
@@ -371,31 +382,17 @@ static void batch_sizes_are_checked(void **state)
 static void common_failures_are_reported_once(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    heard h = {""};
-    char *plan = NULL;
-    bool has_failed = false;
-    const fg_plan_events events = {.self = &h, .begin = hear, .planned = hear, .failed = hear},
-                         newer = {.reserved = {1}};
-    const fg_plan_process process = {
-        .program = script("echo '{\"topologies\": [{\"error\": \"no data\"}], "
-                          "\"every_machine\": true}'\n")};
-    fg_recipe_options options = machine;
-    options.topology = "v5e-8,v3-8";
-    fgt_ok(fg_recipe_plan_machines(&options, &process, &events, &plan, &has_failed, &err));
-    assert_true(has_failed);
-    assert_string_equal(h.text, "v5e-8|no data|");
-    json_t *root = fgi_json_load(plan, strlen(plan), 0, NULL),
-           *whole =
-               json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "status", "failed", "topologies",
-                         "name", "v5e-8", "error", "no data", "name", "v3-8", "error", "no data");
-    assert_true(json_equal(root, whole));
-    json_decref(root);
-    json_decref(whole);
-    fg_report_free(plan);
-    assert_int_equal(fg_recipe_plan_machines(&options, &process, &newer, &plan, NULL, &err),
-                     FG_EINVAL);
-    assert_non_null(strstr(err.message, "fg_plan_events"));
+    bool is_common = false;
+    const plan_process process = {.program =
+                                      script("echo '{\"topologies\": [{\"error\": \"no data\"}], "
+                                             "\"every_machine\": true}'\n")};
+    assert_string_equal(heard(process, "v5e-8,v3-8", &is_common),
+                        "v5e-8: compiling the training step\n");
+    assert_true(is_common);
+    assert_string_equal(plan_each(&process, "v5e-8,v3-8"),
+                        "{\"status\": \"failed\", \"topologies\": ["
+                        "{\"error\": \"no data\", \"name\": \"v5e-8\"}, "
+                        "{\"error\": \"no data\", \"name\": \"v3-8\"}]}");
 }
 
 /* Also that of a later machine; and each copy names the first name of its machine. */
@@ -403,29 +400,23 @@ static void a_common_failure_replaces_plans(void **state)
 {
     (void)state;
     fg_error err = {0};
-    char *plan = NULL;
-    bool has_failed = false;
-    fg_plan_process process = {
+    json_t *root = NULL;
+    bool is_common = false;
+    plan_process process = {
         .program =
             script("case \"$*\" in *v3-8*) echo '{\"topologies\": [{\"error\": \"no data\"}], "
                    "\"every_machine\": true}';;\n*)\n" PLAN ";;\nesac\n")};
-    fg_recipe_options options = machine;
-    options.topology = "v5e-8,v3-8";
-    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, &has_failed, &err));
-    assert_true(has_failed);
-    json_t *root = fgi_json_load(plan, strlen(plan), 0, NULL);
+    fgt_ok(plan_process_each(&process, "v5e-8,v3-8", &root, &is_common, &err));
+    assert_true(is_common);
     const json_t *all = json_object_get(root, "topologies");
     assert_int_equal(json_array_size(all), 2);
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(fgi_json_words(json_array_get(all, i), "error"), "no data");
     json_decref(root);
-    fg_report_free(plan);
     process.program = script(PLAN);
-    options.topology = "v5e-8,v5e:2x4,v5e:2x4";
-    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, &has_failed, &err));
+    const char *plan = plan_each(&process, "v5e-8,v5e:2x4,v5e:2x4");
     assert_null(strstr(plan, "\"same_as\": \"v5e:2x4\""));
-    assert_false(has_failed);
-    fg_report_free(plan);
+    (void)after(plan, "\"status\": \"done\"");
 }
 
 static volatile sig_atomic_t signals;
@@ -446,32 +437,17 @@ static void signals_change_nothing(void **state)
     const char *program = script("sleep 0.1\n" PLAN "exec >&-\nsleep 0.1\n");
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    expect((fg_plan_process){.program = program}, "\"fits\": true");
-    expect((fg_plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.1},
+    expect((plan_process){.program = program}, "\"fits\": true");
+    expect((plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.1},
            "has not finished");
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
     assert_true(signals > 0);
 }
 
-static fg_status plan_once(void *self, fg_error *err)
-{
-    char *plan = NULL;
-    const fg_status status = fg_recipe_plan_process(&machine, self, &plan, err);
-    fg_report_free(plan);
-    return status;
-}
-
-static void out_of_memory_is_an_error(void **state)
-{
-    (void)state;
-    fg_plan_process good = {.program = script(PLAN)}, bad = {.program = "/no/such/program"};
-    fgt_fault_loop(plan_once, &good);
-    fgt_fault_loop(plan_once, &bad);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_program_gets_the_options),
+    cmocka_unit_test(no_option_is_lost),
     cmocka_unit_test(ends_are_reported),
     cmocka_unit_test(mistakes_are_errors),
     cmocka_unit_test(the_loader_is_measured_once),
@@ -484,7 +460,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(common_failures_are_reported_once),
     cmocka_unit_test(a_common_failure_replaces_plans),
     cmocka_unit_test(signals_change_nothing),
-    cmocka_unit_test(out_of_memory_is_an_error),
 };
 
 FGT_MAIN(tests)

@@ -12,12 +12,18 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "devices.h"
 #include "golden.h"
+#include "init.h"
+#include "key_help.h"
 #include "input/json_file.h"
 #include "recipe/config.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
+#include "report/plan_page.h"
+#include "show.h"
 
 static const char yaml[] =
     "task: classification\n"
@@ -95,18 +101,20 @@ static void mistakes_are_named(void **state)
             "fg_recipe_options.kind is 8: expected at most 7");
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
-    fg_error err = {0};
-    char *report;
-    bool is_wrong;
-    assert_int_equal(
-        fg_report_checkup(&(fg_checkup_options){.reserved = {1}}, &report, &is_wrong, &err),
-        FG_EINVAL);
-    assert_non_null(strstr(err.message, "fg_checkup_options"));
-    assert_int_equal(
-        fg_recipe_init(".", &(fg_recipe_init_options){.reserved = {0, 1}}, &report, &err),
-        FG_EINVAL);
-    assert_non_null(strstr(err.message, "fg_recipe_init_options"));
-    refuses((fg_recipe_options){.resume = "", .overwrite = true}, FG_EINVAL, "--overwrite");
+    refuses((fg_recipe_options){.fit.reserved = {0, 1}}, FG_EINVAL, "fg_fit_options");
+    refuses((fg_recipe_options){.evaluate.reserved = {0, 1}}, FG_EINVAL, "fg_evaluate_options");
+    refuses((fg_recipe_options){.predict.reserved = {0, 1}}, FG_EINVAL, "fg_predict_options");
+    refuses((fg_recipe_options){.plan.reserved = {0, 1}}, FG_EINVAL, "fg_plan_options");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_TEST, .fit.overwrite = true}, FG_EINVAL,
+            "fg_recipe_options.fit is set, but kind is 2");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_PREDICT, .evaluate.data = "x"}, FG_EINVAL,
+            "fg_recipe_options.evaluate is set, but kind is 3");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .predict.data = "x"}, FG_EINVAL,
+            "fg_recipe_options.predict is set, but kind is 1");
+    refuses((fg_recipe_options){.plan.no_search = true}, FG_EINVAL,
+            "fg_recipe_options.plan is set, but kind is 0");
+    refuses((fg_recipe_options){.fit = {.resume = "", .overwrite = true}}, FG_EINVAL,
+            "--overwrite");
 }
 
 static void remember(void *self, fg_log_level level, const char *text)
@@ -140,26 +148,6 @@ static void a_failed_run_is_reported(void **state)
     assert_int_equal(access("runs/run-1", F_OK), -1); /* nothing began in it */
 }
 
-/* Structs that the library fills have zeros where later versions may have members. */
-static void keys_and_origins_are_cleared(void **state)
-{
-    static const uint64_t zeros[4];
-    fg_error err = {0};
-    fg_recipe_key key;
-    fg_recipe_origin origin;
-    (void)state;
-    memset(&key, 0xff, sizeof(key));
-    memset(&origin, 0xff, sizeof(origin));
-    fgt_ok(fg_recipe_key_at(0, &key, &err));
-    assert_memory_equal(key.reserved, zeros, sizeof(zeros));
-    assert_int_equal(fg_recipe_key_at(fg_recipe_key_count(), &key, &err), FG_EINVAL);
-    assert_true(fg_recipe_key_find("trainer.seed", NULL));
-    assert_string_equal(fg_recipe_key_suggest("trainer.sed"), "trainer.seed");
-    assert_int_not_equal(fg_recipe_origin_open("no.safetensors", NULL, NULL, &origin, &err), FG_OK);
-    assert_memory_equal(origin.reserved, zeros, sizeof(zeros));
-    assert_null(origin.ckpt);
-}
-
 /* A file of one tensor or of two, the names of which may contain anything. */
 static void tensors_are_listed(void **state)
 {
@@ -173,24 +161,26 @@ static void tensors_are_listed(void **state)
                   "\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]}}",
                   1, "a\tu8[1]\nb\tu8[0]\n", "a\nb\n", "2 tensors, 1 B; 1 element in the model\n"}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        char bytes[256] = {0}, *lines, *names, *totals;
+        char bytes[256] = {0}, text[256] = "";
         const size_t size = strlen(files[i].header);
         fg_error err = {0};
-        fg_recipe_origin origin;
+        fgi_run_origin origin;
+        fgi_buf about = {0};
+        FILE *out = fmemopen(text, sizeof text, "w");
         bytes[0] = (char)size;
         memcpy(bytes + 8, files[i].header, size);
         fgt_ok(fg_file_write("few.safetensors", bytes, 8 + size + files[i].data, &err));
-        fgt_ok(fg_recipe_origin_open("few.safetensors", NULL, NULL, &origin, &err));
-        fgt_ok(fg_recipe_origin_lines(&origin, false, &lines, &totals, &err));
-        assert_string_equal(lines, files[i].lines);
-        assert_string_equal(totals, files[i].totals);
-        fg_report_free(lines);
-        fg_report_free(totals);
-        fgt_ok(fg_recipe_origin_lines(&origin, true, &names, &totals, &err));
-        assert_string_equal(names, files[i].names);
-        fg_report_free(names);
-        fg_report_free(totals);
-        fg_recipe_origin_close(&origin);
+        fgt_ok(show_open("few.safetensors", NULL, &origin, &about, &err));
+        assert_string_equal(about.data, "checkpoint: few.safetensors\n");
+        show_lines(origin.ckpt, false, out, out);
+        (void)fputs("names:\n", out);
+        show_lines(origin.ckpt, true, out, out);
+        assert_int_equal(fclose(out), 0);
+        (void)snprintf(bytes, sizeof bytes, "%s%snames:\n%s%s", files[i].lines, files[i].totals,
+                       files[i].names, files[i].totals);
+        assert_string_equal(text, bytes);
+        fgi_buf_fini(&about);
+        fgi_run_origin_close(&origin);
     }
 }
 
@@ -214,27 +204,33 @@ static fg_status open_and_run(fg_error *err)
 
 static fg_status look_at_data(fg_error *err)
 {
-    char *text = NULL, *help = NULL;
-    fg_status status = fg_recipe_init("rows.csv", NULL, &text, err);
-    if (status == FG_OK)
-        status = fg_recipe_help(FG_RECIPE_HELP_KEYS, "trainer", &help, err);
-    fg_report_free(text);
-    fg_report_free(help);
+    fgi_buf text = {0};
+    fg_status status = init_put(&text, "rows.csv", &(init_options){0}, err) ? FG_OK : err->status;
+    if (status == FG_OK) {
+        (void)key_help_put(&text, "trainer");
+        status = fgi_buf_status(&text, err);
+    }
+    fgi_buf_fini(&text);
     return status;
 }
 
 static fg_status show_plan(fg_error *err)
 {
-    static const char plan[] = "{\"name\": \"v5e-8\", \"fits\": true, \"hbm_needed_bytes\": 1000}";
-    char *lines = NULL, *page = NULL, *chips = NULL;
-    fg_status status = fg_report_plan_lines(plan, &lines, err);
-    if (status == FG_OK)
-        status = fg_report_plan_page("{\"topologies\": []}", "run.yaml", &page, err);
-    if (status == FG_OK)
-        status = fg_report_chips(true, &chips, err);
-    fg_report_free(lines);
-    fg_report_free(page);
-    fg_report_free(chips);
+    static const char json[] = "{\"name\": \"v5e-8\", \"fits\": true, \"hbm_needed_bytes\": 1000}";
+    fgi_buf lines = {0}, page = {0}, chips = {0};
+    json_t *plan = NULL;
+    fg_status status = fgi_json_parse("plan", 0, json, sizeof json - 1, &plan, err);
+    if (status == FG_OK) {
+        fgi_plan_print(&lines, plan);
+        fgi_plan_page_put(&page, "run.yaml", plan);
+        chip_table_print(&chips, true);
+        lines.failed |= page.failed || chips.failed;
+        status = fgi_buf_status(&lines, err);
+    }
+    fgi_buf_fini(&lines);
+    fgi_buf_fini(&page);
+    fgi_buf_fini(&chips);
+    json_decref(plan);
     return status;
 }
 
@@ -443,15 +439,15 @@ static void the_newest_run_is_the_last(void **state)
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         write_row(i);
         if (written[i].newest == NULL) {
-            assert_int_equal(fg_recipe_find_run("last", &found, &err), FG_ENOTFOUND);
+            assert_int_equal(fgi_run_find("last", &found, &err), FG_ENOTFOUND);
             assert_string_equal(
                 err.message, "last: there is no run with a report or metrics in the folder 'runs'");
             continue;
         }
-        fgt_ok(fg_recipe_find_run("last", &found, &err));
+        fgt_ok(fgi_run_find("last", &found, &err));
         if (strcmp(found, written[i].newest) != 0)
             fail_msg("row %zu: %s", i, found);
-        fg_report_free(found);
+        fg_free(found);
     }
 }
 
@@ -621,12 +617,10 @@ static void init_names_a_file(void **state)
         {"/x", "x"},          {"x/.npy", "run"},     {"my data", "my data"}};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char expected[32], *out = NULL;
-        fg_error err = {0};
-        fgt_ok(fg_recipe_init_name(names[i][0], ".yaml", &out, &err));
+        char expected[32], *out = init_name(names[i][0], ".yaml");
         (void)snprintf(expected, sizeof expected, "%s.yaml", names[i][1]);
         assert_string_equal(out, expected);
-        fg_report_free(out);
+        fg_free(out);
     }
 }
 
@@ -762,59 +756,8 @@ static void classes_that_are_none_are_refused(void **state)
     }
 }
 
-/* ---- completion ---------------------------------------------------------------------------- */
-
-static void completion_has_the_name_of_the_program(void **state)
-{
-    static const fg_recipe_option options[] = {
-        {.name = "size", .argument = "small|BYTES", .help = "how [much]"},
-        {.name = "dry", .help = "do nothing"},
-        {.name = "log", .argument = "FILE", .is_optional = true, .help = "where"}};
-    static const fg_recipe_command command = {
-        .name = "go", .summary = "start", .options = options, .option_count = 3};
-    fg_error err = {0};
-    char *text = NULL;
-    (void)state;
-    fgt_ok(fg_recipe_completion("mine", &command, 1, "bash", &text, &err));
-    assert_non_null(strstr(text, "    go) echo \"--size= --dry --log --help\" ;;\n"));
-    assert_non_null(strstr(text, "    --size) echo \"small \" ;;\n"));
-    assert_non_null(strstr(text, "complete -o filenames -F _mine mine\n"));
-    assert_null(strstr(text, "fulgurite"));
-    fg_report_free(text);
-    fgt_ok(fg_recipe_completion("mine", &command, 1, "zsh", &text, &err));
-    assert_non_null(strstr(text, "        '--size=[how  much ]:value:(small )' \\\n"));
-    assert_non_null(strstr(text, "        '--log=-[where]:value:_files' \\\n"));
-    assert_null(strstr(text, "_fulgurite")); /* the help of keys may name the program */
-    fg_report_free(text);
-    assert_int_equal(fg_recipe_completion("a;b", &command, 1, "zsh", &text, &err), FG_EINVAL);
-    assert_int_equal(fg_recipe_completion("", &command, 1, "zsh", &text, &err), FG_EINVAL);
-    assert_int_equal(fg_recipe_completion("mine", &command, 1, "fish", &text, &err), FG_EINVAL);
-    assert_string_equal(err.message, "unknown shell 'fish': expected bash or zsh");
-    assert_null(text);
-}
-
-static void completion_refuses_newer_structs(void **state)
-{
-    const fg_recipe_option option = {.name = "dry", .help = "do nothing", .reserved = {0, 1}};
-    const fg_recipe_command newer[] = {
-        {.name = "go", .summary = "start", .reserved = {0, 1}},
-        {.name = "go", .summary = "start", .options = &option, .option_count = 1}};
-    static const char *const names[] = {"fg_recipe_command", "fg_recipe_option"};
-    fg_error err = {0};
-    char *text = NULL;
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(fg_recipe_completion("mine", &newer[i], 1, "bash", &text, &err),
-                         FG_EINVAL);
-        assert_non_null(strstr(err.message, names[i]));
-        assert_non_null(strstr(err.message, "'reserved' must be zero"));
-        assert_null(text);
-    }
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(init_names_a_file),
-    cmocka_unit_test(completion_refuses_newer_structs),
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
@@ -828,9 +771,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(results_of_batch_find),
     cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
-    cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
-    cmocka_unit_test(completion_has_the_name_of_the_program),
     cmocka_unit_test(folders_of_runs_are_numbered),
 };
 

@@ -4,13 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fulgurite/report.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "devices.h"
 #include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
@@ -19,7 +19,7 @@
 #include "report/run_doc.h"
 #include "report/run_view.h"
 #include "report/schedule_plot.h"
-#include "report/sheet.h"
+#include "sheet.h"
 
 #define NONE ((double)NAN)
 
@@ -162,15 +162,10 @@ static void limits_of_cells(void **state)
 /* All rows, as lines and as JSON: each number is in its column. */
 static void the_table_of_accelerators(void **state)
 {
-    fg_error err = {0};
     fgi_buf out = {0};
     (void)state;
-    for (int as_json = 0; as_json < 2; as_json++) {
-        char *text = NULL;
-        fgt_ok(fg_report_chips(as_json == 1, &text, &err));
-        fgi_buf_puts(&out, text);
-        fg_report_free(text);
-    }
+    for (int as_json = 0; as_json < 2; as_json++)
+        chip_table_print(&out, as_json == 1);
     compare("report/chips.txt", &out);
 }
 
@@ -294,7 +289,7 @@ static void limits_of_sheets(void **state)
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(200 - 50 * (i % 3));
     for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
-        fgi_sheet sheet;
+        contact_sheet sheet;
         static uint8_t gray[3 * 500];
         memset(gray, 99, sizeof gray);
         const fg_image image = {
@@ -304,11 +299,11 @@ static void limits_of_sheets(void **state)
             .channels = pictures[i].channels,
             .region = {0, 0, (double)pictures[i].width, (double)pictures[i].height}};
         const int sides = i % 4 == 3 ? 2 : 1;
-        fgt_ok(fgi_sheet_create(sides, sides, 16, &sheet, &err));
-        fgt_ok(fgi_sheet_put(&sheet, sides - 1, 0, &image, pictures[i].label, &err));
+        fgt_ok(sheet_create(sides, sides, 16, &sheet, &err));
+        fgt_ok(sheet_put(&sheet, sides - 1, 0, &image, pictures[i].label, &err));
         put_canvas(&out, &sheet.canvas);
         fgi_buf_putc(&out, '\n');
-        fgi_sheet_fini(&sheet);
+        sheet_fini(&sheet);
     }
     compare("report/limits_sheets.txt", &out);
 }

@@ -84,7 +84,6 @@ BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
 BY_STATUS(fg_profile_options, fg_profile_start(NULL, &o, &profile, err))
 BY_STATUS(fg_sharding_rule, fgi_rule_check(NULL, &o, err))
 BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
-BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
 BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
 BY_STATUS(fg_schedule, fg_schedule_check(&o, err))
 
@@ -349,7 +348,6 @@ static const reserved_row refused[] = {
     ROW(fg_regression_options),
     ROW(fg_schedule),
     ROW(fg_schedule_entry),
-    ROW(fg_setup_options),
     ROW(fg_sgd_options),
     ROW(fg_source_ops),
     ROW(fg_task),
@@ -369,28 +367,23 @@ static const reserved_row refused[] = {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",     "fg_catalog_item",  "fg_client_stats",
-    "fg_csv_column",    "fg_compile_event", "fg_csv_layout",
-    "fg_csv_parts",     "fg_device_info",   "fg_idle",
-    "fg_image_info",    "fg_host_read",     "fg_input_rate",
-    "fg_input_report",  "fg_loader_stages", "fg_load_entry",
-    "fg_load_report",   "fg_loader_stats",  "fg_lr_suggestions",
-    "fg_module_info",   "fg_plan",          "fg_plugin_candidate",
-    "fg_setup_result",  "fg_step_cost",     "fg_step_times",
-    "fg_topology_info", "fg_time_window",   "fg_tpu_use",
-    "fg_setup_missing",
+    "fg_batch_fit",    "fg_catalog_item",  "fg_client_stats",
+    "fg_csv_column",   "fg_compile_event", "fg_csv_layout",
+    "fg_csv_parts",    "fg_device_info",   "fg_idle",
+    "fg_image_info",   "fg_host_read",     "fg_input_rate",
+    "fg_input_report", "fg_loader_stages", "fg_load_entry",
+    "fg_load_report",  "fg_loader_stats",  "fg_lr_suggestions",
+    "fg_module_info",  "fg_plan",          "fg_plugin_candidate",
+    "fg_step_cost",    "fg_step_times",    "fg_topology_info",
+    "fg_time_window",  "fg_tpu_use",
 };
-/* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
- * test_packer.c, test_lr_find.c, test_profile.c, test_sweep.c. */
+/* Refused, or filled and cleared, in test_recipe.c, test_pack_round_trip.c and test_packer.c,
+ * test_lr_find.c, test_profile.c, test_sweep.c. */
 static const char *const elsewhere[] = {
-    "fg_checkup_options",     "fg_plan_process",        "fg_plan_events",
-    "fg_recipe_key",          "fg_recipe_options",      "fg_recipe_origin",
-    "fg_pack_entry",          "fg_pack_options",        "fg_pack_report",
-    "fg_pack_sheet_options",  "fg_pack_arrays_options", "fg_pack_export_result",
-    "fg_pack_writer_options", "fg_pack_built",          "fg_lr_find_options",
-    "fg_follow_options",      "fg_stop_options",        "fg_sweep_options",
-    "fg_profile_info",        "fg_serve_options",       "fg_recipe_option",
-    "fg_recipe_command",      "fg_recipe_init_options",
+    "fg_fit_options",         "fg_evaluate_options",   "fg_predict_options",     "fg_plan_options",
+    "fg_recipe_options",      "fg_pack_entry",         "fg_pack_options",        "fg_pack_report",
+    "fg_pack_arrays_options", "fg_pack_export_result", "fg_pack_writer_options", "fg_pack_built",
+    "fg_lr_find_options",     "fg_sweep_options",      "fg_profile_info",
 };
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {

@@ -102,7 +102,7 @@ static void rows_have_a_value_of_each_run(void **state)
     assert_false(has_row(root, "optimizer.name"));   /* the same in all */
     assert_false(has_row(root, "upload"));           /* not known of any */
     json_decref(root);
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void has(const char *text, const char *words)
@@ -118,20 +118,20 @@ static void text_and_page_show_them(void **state)
     has(text, "                    one       two     old\n");
     has(text, "\nbusy                75.0 %    -       -\n");
     has(text, "\noptimizer.lr        0.1       0.01    -\n");
-    fg_report_free(text);
+    fg_free(text);
     static const char *const longer[] = {"a-folder-with-a-long-name", "two"};
     fgt_ok(fgi_folder_make(longer[0], &err));
     put("a-folder-with-a-long-name/metrics.jsonl", "{\"step\":1,\"val_acc\":0.75}\n");
     fgt_ok(fg_report_compare(longer, 2, FG_REPORT_TEXT, &text, &err)); /* its end */
     has(text, "               a-folder-with-a-long-name  two\n");
-    fg_report_free(text);
+    fg_free(text);
     /* a report from before the last log lines has other means */
     put("a-folder-with-a-long-name/report.json", "{\"version\":1,\"state\":\"stopped\",\"steps\":1,"
                                                  "\"metrics\":{\"train_loss\":9}}");
     put("a-folder-with-a-long-name/metrics.jsonl", "{\"step\":2,\"lr\":0.5,\"train_loss\":0.75}\n");
     fgt_ok(fg_report_compare(longer, 1, FG_REPORT_TEXT, &text, &err));
     has(text, "\ntrain_loss  0.75\nlr          0.5\n");
-    fg_report_free(text);
+    fg_free(text);
     text = compare(FG_REPORT_HTML);
     has(text, "optimizer.new&lt;key&gt;");
     has(text, "<polyline class=\"curve s0\"");
@@ -145,7 +145,7 @@ static void text_and_page_show_them(void **state)
     assert_int_equal(named, 2);
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "<script"));
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* A name of up to 15 columns is whole; of a longer one, its end is shown. */
@@ -160,10 +160,10 @@ static void names_have_a_space_between_them(void **state)
     }
     fgt_ok(fg_report_compare(names, 2, FG_REPORT_TEXT, &text, &err));
     has(text, "               fifteen-columns  sixteen--columns\n");
-    fg_report_free(text);
+    fg_free(text);
     fgt_ok(fg_report_compare(names, 2, FG_REPORT_HTML, &text, &err)); /* has room */
     has(text, "<tr><th></th><th>fifteen-columns</th><th>sixteen--columns</th></tr>");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* The best of a run need not be its first or its last value. Metrics of validations come first, and
@@ -183,10 +183,10 @@ static void metrics_have_their_best_value_and_an_order(void **state)
               "lr_head        0.2\n");
     has(text, "\nlr             0.1\n");
     assert_true(strstr(text, "\nlr_head") < strstr(text, "\nlr "));
-    fg_report_free(text);
+    fg_free(text);
     fgt_ok(fg_report_compare(runs, 8, FG_REPORT_TEXT, &text, &err)); /* the most */
     assert_true(strcspn(text, "\n") <= 80);
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void mistakes_are_named(void **state)
@@ -355,13 +355,13 @@ static void every_word_of_unusual_runs(void **state)
         fgi_buf_printf(&all, "==== %s\n", unusual[i].report != NULL ? unusual[i].report : "");
         fgt_ok(fg_report_run("unusual", FG_REPORT_TEXT, &text, &err));
         fgi_buf_puts(&all, text);
-        fg_report_free(text);
+        fg_free(text);
         fgt_ok(fg_report_run("unusual", FG_REPORT_HTML, &text, &err));
         fgi_buf_puts(&pages, body_of(text));
-        fg_report_free(text);
+        fg_free(text);
         fgt_ok(fg_report_compare(runs, 1, FG_REPORT_TEXT, &text, &err));
         fgi_buf_puts(&all, text);
-        fg_report_free(text);
+        fg_free(text);
     }
     assert_non_null(all.data);
     assert_non_null(pages.data);
@@ -395,7 +395,7 @@ static void a_run_in_progress(void **state)
     char *text = NULL;
     fgt_ok(fg_report_run("live", FG_REPORT_TEXT, &text, &err));
     has(text, words[0]);
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* A fit that was killed and one that cannot end: its lock says so, whatever its report says. */
@@ -408,14 +408,14 @@ static void a_lock_without_its_process(void **state)
     put("dead/lock", "");
     fgt_ok(fg_report_run("dead", FG_REPORT_TEXT, &text, &err));
     has(text, "finished, 7 steps");
-    fg_report_free(text);
+    fg_free(text);
     char host[256] = "", lock[320];
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(lock, sizeof lock, "1 machine %s\n", host);
     put("dead/lock", lock);
     fgt_ok(fg_report_run("dead", FG_REPORT_TEXT, &text, &err));
     has(text, "killed, 7 steps");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* The first 256 metrics of a run have a place, and each of their values. */
@@ -459,7 +459,7 @@ static fg_status make_page(void *self, fg_error *e)
     char *text = NULL;
     (void)self;
     const fg_status status = fg_report_compare(runs, 3, FG_REPORT_HTML, &text, e);
-    fg_report_free(text);
+    fg_free(text);
     return status;
 }
 

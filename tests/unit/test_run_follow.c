@@ -5,8 +5,7 @@
 #include "fgt.h"
 
 #include <fcntl.h>
-#include <fulgurite/recipe.h>
-#include <math.h>
+#include <fulgurite/report.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "other_run.h"
 
 static fg_error err;
 static const char *folder;
@@ -104,13 +104,13 @@ static int hold(void)
 
 static void each_row_is_shown_once(void **state)
 {
-    const fg_follow_options options = {.show = hear, .every_s = 0.01};
+    const follow_options options = {.show = hear, .every_s = 0.01};
     const char *ended;
     pthread_t thread;
     (void)state;
     int fd = hold();
     assert_int_equal(pthread_create(&thread, NULL, play, &fd), 0);
-    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    fgt_ok(follow_run(folder, &options, &ended, &err));
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_string_equal(ended, "stopped");
     assert_string_equal(heard.data, "step 10, epoch 0: train_loss 4\n"
@@ -134,12 +134,12 @@ static void ended_runs_are_shown_and_end(void **state)
     put("metrics.jsonl", FIRST);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int whole = 0; whole < 2; whole++) {
-            const fg_follow_options options = {.show = hear, .every_s = 0.01, .whole = whole};
+            const follow_options options = {.show = hear, .every_s = 0.01, .whole = whole};
             const char *ended;
             if (rows[i][0] != NULL)
                 put("report.json", rows[i][0]);
             fgi_buf_clear(&heard);
-            fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+            fgt_ok(follow_run(folder, &options, &ended, &err));
             assert_string_equal(ended, rows[i][1]);
             assert_true(has_heard(whole ? "metric " : "step 10, epoch 0: train_loss 4\n"));
         }
@@ -149,19 +149,19 @@ static void ended_runs_are_shown_and_end(void **state)
  * of an earlier fit. */
 static void killed_runs_left_their_lock(void **state)
 {
-    const fg_follow_options options = {.show = hear, .every_s = 0.01};
+    const follow_options options = {.show = hear, .every_s = 0.01};
     const char *ended;
     (void)state;
     put("metrics.jsonl", FIRST);
     put("lock", "somebody");
-    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    fgt_ok(follow_run(folder, &options, &ended, &err));
     assert_string_equal(ended, "killed");
     put("lock", "");
-    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    fgt_ok(follow_run(folder, &options, &ended, &err));
     assert_string_equal(ended, "unknown");
     put("lock", "somebody");
     put("report.json", "{\"version\":1,\"state\":\"finished\"}");
-    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    fgt_ok(follow_run(folder, &options, &ended, &err));
     assert_string_equal(ended, "killed");
 }
 
@@ -172,22 +172,18 @@ static bool refuse(void *self, const char *text)
     return false;
 }
 
-static void refused(const char *path, const fg_follow_options *o, fg_status status,
+static void refused(const char *path, const follow_options *o, fg_status status,
                     const char *message)
 {
     const char *ended = NULL;
-    assert_int_equal(fg_recipe_follow_run(path, o, &ended, &err), status);
+    assert_int_equal(follow_run(path, o, &ended, &err), status);
     fgt_message_is(err.message, message);
     assert_string_equal(ended, "unknown");
 }
 
-#define OPTIONS "fg_follow_options: "
-
 static void mistakes_are_named(void **state)
 {
-    static const fg_follow_options options = {.show = refuse, .every_s = 0.01},
-                                   newer = {.show = hear, .reserved = {0, 1}},
-                                   never = {.show = hear, .every_s = (double)NAN}, deaf;
+    static const follow_options options = {.show = refuse, .every_s = 0.01};
     (void)state;
     refused("/nowhere", &options, FG_ENOTFOUND,
             "'/nowhere' does not exist: expected the folder of a run");
@@ -202,25 +198,22 @@ static void mistakes_are_named(void **state)
     put("metrics.jsonl", FIRST "{\n");
     refused(folder, &options, FG_EFORMAT,
             "@/metrics.jsonl: byte 43: invalid JSON: string or '}' expected near end of file");
-    refused(folder, &deaf, FG_EINVAL, OPTIONS "'show' is NULL or 'every_s' is not finite");
-    refused(folder, &never, FG_EINVAL, OPTIONS "'show' is NULL or 'every_s' is not finite");
-    refused(folder, &newer, FG_EINVAL, OPTIONS "'reserved' must be zero@");
 }
 
 /* Values in their order; a name may have any characters. A run without metrics has a state. */
 static void rows_of_any_names(void **state)
 {
-    static const fg_follow_options options = {.show = hear, .every_s = 0.01};
+    static const follow_options options = {.show = hear, .every_s = 0.01};
     const char *ended;
     (void)state;
     put("report.json", "{\"version\":1,\"state\":\"failed\"}");
-    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    fgt_ok(follow_run(folder, &options, &ended, &err));
     assert_string_equal(ended, "failed");
     assert_int_equal(heard.size, 0);
     put("metrics.jsonl",
         "{\"wall_time\": 2, \"step\": 1e9, \"b\": 1234567, \"epoch\": 3, "
         "\"a\\u001b\\u007f\\u0020z\": -0.5}\n{\"step\": 2, \"epoch\": 3}\n{\"step");
-    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    fgt_ok(follow_run(folder, &options, &ended, &err));
     assert_string_equal(heard.data, "step 1000000000, epoch 3: b 1.23457e+06, a?? z -0.5\n"
                                     "step 2, epoch 3\n");
 }

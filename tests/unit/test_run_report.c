@@ -5,7 +5,6 @@
 #include "fgt.h"
 
 #include <fulgurite/image.h>
-#include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -19,6 +18,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "input/json_file.h"
+#include "recipe/for_program.h"
 #include "report/run_doc.h"
 #include "report/thumbnail.h"
 
@@ -140,7 +140,7 @@ static void lines_have_the_numbers(void **state)
     assert_null(strstr(text, "wall_time"));
     has(text, "  val_acc      0.5  0.75       20\n");
     assert_null(strstr(text, "checkpoint ")); /* null: unknown */
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void json_has_what_was_read(void **state)
@@ -167,7 +167,7 @@ static void json_has_what_was_read(void **state)
     assert_int_equal(json_integer_value(values[5]), 2);
     json_decref(root);
     json_decref(wrote);
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void page_escapes_and_reaches_nowhere(void **state)
@@ -192,7 +192,7 @@ static void page_escapes_and_reaches_nowhere(void **state)
     assert_null(strstr(text, "url("));
     assert_null(strstr(text, "nan"));
     assert_true(strstr(text, "Verdicts") < strstr(text, "Where the time goes"));
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void without_a_monitor_the_validation_loss_is_first(void **state)
@@ -202,7 +202,7 @@ static void without_a_monitor_the_validation_loss_is_first(void **state)
     char *text = report_as(FG_REPORT_HTML);
     has(text,
         "<div class=\"cards\">\n<div><b>4</b><span>best val_loss (step 5)</span></div>\n</div>");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* Runs of versions without report.json, runs that have only begun, and members of other types. */
@@ -225,7 +225,7 @@ static void missing_parts_are_left_out(void **state)
         for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
             char *text = report_as((fg_report_form)form);
             assert_true(strlen(text) > 20);
-            fg_report_free(text);
+            fg_free(text);
         }
     }
 }
@@ -281,18 +281,18 @@ static void metrics_after_the_report(void **state)
     char *text = report_as(FG_REPORT_TEXT);
     has(text, "killed; last report after 500 ms, 1 step, 0 epochs; its metrics continue until "
               "step 20, epoch 1\n");
-    fg_report_free(text);
+    fg_free(text);
     put("report.json", "{\"version\":1,\"state\":\"running\",\"seconds\":0.5,\"steps\":20}");
     text = report_as(FG_REPORT_TEXT);
     has(text, "killed; last report after 500 ms, 20 steps\n");
-    fg_report_free(text);
+    fg_free(text);
     put("report.json", "{\"version\":1,");
     put("metrics.jsonl", "{\"step\": 9, \"epoch\": 0, \"val_acc\": 0.25}\n");
     for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
         text = report_as((fg_report_form)form);
         has(text, "/report.json: byte ");
         has(text, "val_acc");
-        fg_report_free(text);
+        fg_free(text);
     }
 }
 
@@ -301,7 +301,7 @@ static void last_is_the_newest_run(void **state)
     char *name = NULL;
     (void)state;
     assert_int_equal(chdir(folder), 0);
-    assert_int_equal(fg_recipe_find_run("last", &name, &err), FG_ENOTFOUND);
+    assert_int_equal(fgi_run_find("last", &name, &err), FG_ENOTFOUND);
     assert_null(name);
     assert_string_equal(err.message,
                         "last: there is no run with a report or metrics in the folder 'runs'");
@@ -311,12 +311,12 @@ static void last_is_the_newest_run(void **state)
     put("runs/b/metrics.jsonl", metrics);
     usleep(20000);
     put("runs/a/report.json", report);
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    fgt_ok(fgi_run_find("last", &name, &err));
     assert_string_equal(name, "runs/a");
-    fg_report_free(name);
-    fgt_ok(fg_recipe_find_run("b", &name, &err));
+    fg_free(name);
+    fgt_ok(fgi_run_find("b", &name, &err));
     assert_string_equal(name, "b");
-    fg_report_free(name);
+    fg_free(name);
 }
 
 /* Writes a file whose time is so many seconds after the beginning of the year 2100. */
@@ -340,17 +340,17 @@ static void of_equal_times_the_number_decides(void **state)
     for (int i = 0; i < 6; i++) {
         fgt_ok(fgi_folder_make(names[i], &err));
         if (i == 4) {
-            fgt_ok(fg_recipe_find_run("last", &name, &err));
+            fgt_ok(fgi_run_find("last", &name, &err));
             assert_string_equal(name, "runs/r-11");
-            fg_report_free(name);
+            fg_free(name);
         }
         (void)snprintf(file, sizeof file, "%s/%s", names[i],
                        i < 4 ? "metrics.jsonl" : "sweep.json");
         put_at(file, i < 4 ? metrics : "{}", i < 4 ? 0 : i);
     }
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    fgt_ok(fgi_run_find("last", &name, &err));
     assert_string_equal(name, "runs/sweep");
-    fg_report_free(name);
+    fg_free(name);
 }
 
 /* The time of a run is that of its newest file, whichever it is, to the nanosecond. */
@@ -373,20 +373,20 @@ static void the_newest_file_decides(void **state)
     for (int k = 0; k < 4; k++) {
         (void)snprintf(file, sizeof file, "runs/r-0/%s", names[k]);
         put_at(file, "{}", 3);
-        fgt_ok(fg_recipe_find_run("last", &name, &err));
+        fgt_ok(fgi_run_find("last", &name, &err));
         assert_string_equal(name, "runs/r-0");
-        fg_report_free(name);
+        fg_free(name);
         put_at(file, "{}", 0);
-        fgt_ok(fg_recipe_find_run("last", &name, &err));
+        fgt_ok(fgi_run_find("last", &name, &err));
         assert_string_equal(name, "runs/r-2");
-        fg_report_free(name);
+        fg_free(name);
     }
     const struct timespec later = {.tv_sec = 4102444800 + 2, .tv_nsec = 1};
     assert_int_equal(
         utimensat(AT_FDCWD, "runs/r-1/report.json", (const struct timespec[]){later, later}, 0), 0);
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    fgt_ok(fgi_run_find("last", &name, &err));
     assert_string_equal(name, "runs/r-1");
-    fg_report_free(name);
+    fg_free(name);
 }
 
 static fg_status make_page(void *self, fg_error *e)
@@ -394,7 +394,7 @@ static fg_status make_page(void *self, fg_error *e)
     char *text = NULL;
     (void)self;
     const fg_status status = fg_report_run(folder, FG_REPORT_HTML, &text, e);
-    fg_report_free(text);
+    fg_free(text);
     return status;
 }
 
@@ -421,11 +421,11 @@ static void invalid_utf8_is_replaced(void **state)
         assert_null(strchr(text, '\xff'));
         if (form != FG_REPORT_TEXT)
             has(text, "task: ?\xc3\xa9");
-        fg_report_free(text);
+        fg_free(text);
         fgt_ok(
             fg_report_compare((const char *[]){name, name}, 2, (fg_report_form)form, &text, &err));
         has(text, "/caf?");
-        fg_report_free(text);
+        fg_free(text);
     }
 }
 
@@ -447,11 +447,11 @@ static void escape_sequences_do_not_reach_a_terminal(void **state)
         "\n  a name of more than sixty-four bytes, which is not cut off at any of them      ");
     for (const char *at = text; *at != '\0'; at++)
         assert_true((unsigned char)*at >= ' ' || *at == '\n');
-    fg_report_free(text);
+    fg_free(text);
     text = report_as(FG_REPORT_HTML);
     has(text, "<td>a name of more than sixty-four bytes, which is not cut off at any of them</td>");
     assert_null(strchr(text, 0x1b));
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* A path may be cut within a character: the report is not lost for that. */
@@ -481,7 +481,7 @@ static void a_plan_is_part_of_the_report(void **state)
     assert_non_null(strstr(text, "\"name\": \"v3-8\""));
     assert_null(strstr(text, "v4-8"));    /* only the first machine */
     assert_null(strstr(text, "\"buy\"")); /* verdicts are those of the numbers */
-    fg_report_free(text);
+    fg_free(text);
     fgt_write(fgt_path(folder, "plan.json"), "{", 1);
     assert_int_equal(fg_report_run(folder, FG_REPORT_JSON, &text, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "plan.json: byte "));
@@ -518,12 +518,12 @@ static void whole_reports(void **state)
         for (int i = 0; i < 4; i++) {
             fgt_ok(fg_report_run(runs[i], (fg_report_form)form, &text, &err));
             fgi_buf_puts(&all, body_of(text));
-            fg_report_free(text);
+            fg_free(text);
         }
         compare_with("runs", (fg_report_form)form, &all);
         fgt_ok(fg_report_compare(runs, 4, (fg_report_form)form, &text, &err));
         fgi_buf_puts(&side_by_side, body_of(text));
-        fg_report_free(text);
+        fg_free(text);
         compare_with("comparison", (fg_report_form)form, &side_by_side);
     }
 }

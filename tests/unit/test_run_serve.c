@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fulgurite/recipe.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "other_run.h"
 
 static const char *folder;
 static atomic_int port; /* that the server listens on */
@@ -42,9 +42,8 @@ static bool show(void *self, const char *text)
 static void *serve(void *self)
 {
     fg_error err = {0};
-    const fg_serve_options options = {.show = show};
     (void)self;
-    if (fg_recipe_serve_run(folder, &options, &err) != FG_OK)
+    if (serve_run(folder, NULL, show, NULL, &err) != FG_OK)
         (void)fprintf(stderr, "%s\n", err.message);
     return NULL;
 }
@@ -194,11 +193,10 @@ static bool never(void *self, const char *text)
     return false;
 }
 
-static void refuses(const char *in, const fg_serve_options *options, fg_status status,
-                    const char *message)
+static void refuses(const char *in, const char *at, fg_status status, const char *message)
 {
     fg_error err = {0};
-    assert_int_equal(fg_recipe_serve_run(in, options, &err), status);
+    assert_int_equal(serve_run(in, at, never, NULL, &err), status);
     fgt_message_is(err.message, message);
 }
 
@@ -207,25 +205,20 @@ static void mistakes_are_named(void **state)
     static const char *const ports[] = {"65536", "80x", "-1", " 80", "x"};
     char used[16], message[96];
     fg_error err = {0};
-    fg_serve_options options = {.show = never, .port = used};
     (void)state;
     (void)snprintf(used, sizeof used, "%d", atomic_load(&port));
     (void)snprintf(message, sizeof message,
                    "cannot listen on port %s of 127.0.0.1: Address already in use", used);
-    refuses(folder, &options, FG_EIO, message);
+    refuses(folder, used, FG_EIO, message);
     for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
-        options.port = ports[i];
         (void)snprintf(message, sizeof message, "'%s': expected a port from 0 (any) to 65535",
                        ports[i]);
-        refuses(folder, &options, FG_EINVAL, message);
+        refuses(folder, ports[i], FG_EINVAL, message);
     }
-    refuses(folder, &(fg_serve_options){0}, FG_EINVAL, "fg_serve_options: 'show' is NULL");
-    refuses(folder, &(fg_serve_options){.show = never, .reserved = {1}}, FG_EINVAL,
-            "fg_serve_options: 'reserved' must be zero@");
-    refuses("/nowhere", &(fg_serve_options){.show = never}, FG_ENOTFOUND,
+    refuses("/nowhere", NULL, FG_ENOTFOUND,
             "'/nowhere' does not exist: expected the folder of a run");
-    fgt_ok(fg_recipe_serve_run(folder, &(fg_serve_options){.show = never, .port = "0"}, &err));
-    fgt_ok(fg_recipe_serve_run(folder, &(fg_serve_options){.show = never, .port = ""}, &err));
+    fgt_ok(serve_run(folder, "0", never, NULL, &err));
+    fgt_ok(serve_run(folder, "", never, NULL, &err));
 }
 
 int main(void)

@@ -18,11 +18,14 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/run_lock.h"
+#include "other_run.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 
 static fg_error err;
 static const char *folder;
 static char heard[4096];
+static FILE *talk; /* to it */
 
 static int begin(void **state)
 {
@@ -32,22 +35,23 @@ static int begin(void **state)
     (void)snprintf(name, sizeof name, "run-%d", number++);
     folder = fgi_path_join(fgt_temp_folder(), name);
     fgt_ok(fgi_folder_make(folder, &err));
-    heard[0] = '\0';
-    return 0;
+    memset(heard, 0, sizeof heard);
+    talk = fmemopen(heard, sizeof heard, "w");
+    setbuf(talk, NULL);
+    return talk == NULL;
 }
 
 static int end(void **state)
 {
     (void)state;
     fgi_free((char *)folder);
-    return 0;
+    return fclose(talk);
 }
 
-static void hear(void *self, fg_log_level level, const char *text)
+static void hear_anew(void)
 {
-    (void)self;
-    (void)level;
-    (void)snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", text);
+    rewind(talk);
+    memset(heard, 0, sizeof heard);
 }
 
 static void contains(const char *whole, const char *part)
@@ -90,13 +94,13 @@ static int hold(void)
 static void was_heard(const char *expected)
 {
     assert_string_equal(heard, expected);
-    heard[0] = '\0';
+    hear_anew();
 }
 
 static fg_status stop(const char *timeout)
 {
-    const fg_stop_options options = {.timeout = timeout, .message = hear};
-    return fg_recipe_stop_run(folder, &options, &err);
+    const stop_options options = {.timeout = timeout, .talk = talk};
+    return stop_run(folder, &options, &err);
 }
 
 /* ---- who is asked ---------------------------------------------------------------------------- */
@@ -104,7 +108,7 @@ static fg_status stop(const char *timeout)
 static void nothing_to_stop(void **state)
 {
     (void)state;
-    assert_int_equal(fg_recipe_stop_run("/nowhere", NULL, &err), FG_ENOTFOUND);
+    assert_int_equal(stop_run("/nowhere", &(stop_options){0}, &err), FG_ENOTFOUND);
     assert_string_equal(err.message, "'/nowhere' does not exist: expected the folder of a run");
     assert_int_equal(stop(NULL), FG_ENOTFOUND);
     fgt_message_is(err.message, "'@': no run is training there");
@@ -167,8 +171,8 @@ static void another_host_is_asked(void **state)
                                 "the request remains, and takes effect between two steps");
     assert_true(fgi_stop_is_asked(folder));
     fgi_stop_forget(folder);
-    const fg_stop_options options = {.no_wait = true};
-    fgt_ok(fg_recipe_stop_run(folder, &options, &err));
+    const stop_options options = {.no_wait = true, .talk = talk};
+    fgt_ok(stop_run(folder, &options, &err));
     assert_true(fgi_stop_is_asked(folder));
 }
 
@@ -212,7 +216,7 @@ static void the_end_is_awaited(void **state)
     (void)state;
     for (int has_checkpoint = 0; has_checkpoint < 2; has_checkpoint++) {
         int fd = hold();
-        heard[0] = '\0';
+        hear_anew();
         atomic_store(&requests, 0);
         record(getpid(), this_machine(), here());
         if (has_checkpoint) {
@@ -246,9 +250,6 @@ static void mistakes_are_named(void **state)
                         "timeout: expected a duration such as 90s or 8h30m, got 'soon'");
     assert_int_equal(stop("0.15s"), FG_EINVAL);
     contains(err.message, "has not stopped within 0.15 s");
-    const fg_stop_options newer = {.reserved = {0, 0, 0, 1}};
-    assert_int_equal(fg_recipe_stop_run(folder, &newer, &err), FG_EINVAL);
-    contains(err.message, "fg_stop_options: 'reserved' must be zero");
     (void)close(fd);
 }
 
@@ -296,7 +297,7 @@ static void the_folder_of_a_new_run(void **state)
     assert_string_equal(r.folder, folder);
     forget(&r);
     (void)close(fd);
-    options.overwrite = true;
+    options.fit.overwrite = true;
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     forget(&r);
     options = (fg_recipe_options){.kind = FG_RECIPE_FIND_LR};
@@ -344,25 +345,25 @@ static void last_is_a_run_that_trains(void **state)
     (void)state;
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(folder), 0);
-    const fg_stop_options options = {.no_wait = true, .message = hear};
-    assert_int_equal(fg_recipe_stop_run("last", &options, &err), FG_ENOTFOUND);
+    const stop_options options = {.no_wait = true, .talk = talk};
+    assert_int_equal(stop_run("last", &options, &err), FG_ENOTFOUND);
     assert_string_equal(err.message, "last: no run in the folder 'runs' is training");
     make_runs();
-    fgt_ok(fg_recipe_stop_run("last", &options, &err));
+    fgt_ok(stop_run("last", &options, &err));
     was_heard("'runs/b': asked process 1 on host 'h' to save and stop" UNSEEN);
     assert_true(fgi_stop_is_asked("runs/b"));
     assert_false(fgi_stop_is_asked("runs/a"));
     fgt_write("swept/sweep.json", "{}", 2);
-    fgt_ok(fg_recipe_stop_run("swept", &options, &err));
+    fgt_ok(stop_run("swept", &options, &err));
     was_heard("'swept/lr=1': asked process 11 on host 'h' to save and stop" UNSEEN);
     assert_int_equal(rename("swept", "runs/swept"), 0);
-    fgt_ok(fg_recipe_stop_run("last", &options, &err));
+    fgt_ok(stop_run("last", &options, &err));
     was_heard("'runs/swept/lr=1': asked process 11 on host 'h' to save and stop" UNSEEN);
     fgt_write("runs/swept/lr=1/lock", "", 0);
-    fgt_ok(fg_recipe_stop_run("runs/swept", &options, &err));
+    fgt_ok(stop_run("runs/swept", &options, &err));
     was_heard("'runs/swept/lr=3': asked another process to save and stop" UNSEEN);
     fgt_write("runs/swept/lr=3/lock", "", 0);
-    assert_int_equal(fg_recipe_stop_run("runs/swept", &options, &err), FG_ENOTFOUND);
+    assert_int_equal(stop_run("runs/swept", &options, &err), FG_ENOTFOUND);
     assert_string_equal(err.message, "'runs/swept': no run of this sweep is training");
     assert_int_equal(chdir(before), 0);
 }

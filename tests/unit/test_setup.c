@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fulgurite/setup.h>
+#include "setup.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -60,10 +60,10 @@ static int begin(void **state)
     return 0;
 }
 
-static fg_status install(fg_setup_result *out, bool again, fg_error *err)
+static fg_status install(setup_result *out, bool again, fg_error *err)
 {
-    const fg_setup_options opt = {.home = home, .python = python, .again = again};
-    return fg_setup_install("cpu", &opt, out, err);
+    const setup_options opt = {.home = home, .python = python, .again = again};
+    return setup_install("cpu", &opt, out, err);
 }
 
 /* How often the script was called, and that the last call was as it must be. */
@@ -97,7 +97,7 @@ static void plugin_is_installed_once(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fg_setup_result result;
+    setup_result result;
     char path[700];
     snprintf(path, sizeof path, "%s/plugins/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", home);
     fgt_ok(install(&result, false, &err));
@@ -122,7 +122,7 @@ static void new_pins_replace_the_old_plugin(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fg_setup_result result;
+    setup_result result;
     char old_file[700];
     snprintf(old_file, sizeof old_file, "%s/plugins/cpu/old", home);
     fgt_ok(install(NULL, false, &err));
@@ -154,19 +154,19 @@ static void compiler_alone_leaves_out_what_runs(void **state)
     static const char all[] = "# License: A\nxla-cpu-pjrt==1 --hash=sha256:00\n"
                               "# To run. License: B\nlibraries==1 --hash=sha256:00\n";
     fg_error err = {0};
-    fg_setup_result result;
-    fg_setup_options opt = {.home = home, .python = python, .compiler_only = true};
+    setup_result result;
+    setup_options opt = {.home = home, .python = python, .compiler_only = true};
     write_pins(all);
-    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    fgt_ok(setup_install("cpu", &opt, &result, &err));
     assert_pins(compiler);
-    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    fgt_ok(setup_install("cpu", &opt, &result, &err));
     assert_true(result.was_there);
     opt.compiler_only = false; /* more than is there */
-    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    fgt_ok(setup_install("cpu", &opt, &result, &err));
     assert_false(result.was_there);
     assert_pins(all);
     opt.compiler_only = true; /* less than is there */
-    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    fgt_ok(setup_install("cpu", &opt, &result, &err));
     assert_true(result.was_there);
     assert_pins(all);
     assert_true(is_tidy());
@@ -190,12 +190,12 @@ static void libtpu_comes_for_any_python(void **state)
     int heard = 0;
     char *text;
     size_t size;
-    const fg_setup_options opt = {.home = home, .python = python};
+    const setup_options opt = {.home = home, .python = python};
     setenv("FULGURITE_SHARE", FGT_SOURCE_DIR "/share", 1); /* the real list */
     write_python("mkdir -p \"$target/libtpu\"; echo Collecting libtpu\n"
                  "cp '" FGT_BINARY_DIR "/fakepjrt.so' \"$target/libtpu/libtpu.so\"");
     fg_log_set(license_heard_first, &heard);
-    const fg_status status = fg_setup_install("tpu", &opt, NULL, &err);
+    const fg_status status = setup_install("tpu", &opt, NULL, &err);
     fg_log_set(NULL, NULL);
     fgt_ok(status);
     assert_int_equal(heard, 2);
@@ -208,7 +208,7 @@ static void failed_download_leaves_the_old_plugin(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fg_setup_result result;
+    setup_result result;
     fgt_ok(install(&result, false, &err));
     const char *plugin = result.plugin_path;
     write_python("mkdir -p \"$folder\"; echo Collecting; echo 'ERROR: THESE PACKAGES DO NOT MATCH "
@@ -260,10 +260,10 @@ static void unknown_names_are_refused(void **state)
     fg_error err = {0};
     static const char *const names[] = {"", "abacus", "../cpu", "cpu.txt"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_int_equal(fg_setup_install(names[i], NULL, NULL, &err), FG_ENOTFOUND);
+        assert_int_equal(setup_install(names[i], &(setup_options){0}, NULL, &err), FG_ENOTFOUND);
     assert_string_equal(err.message,
                         "unknown plugin 'cpu.txt': expected cpu, tpu, cuda12 or cuda13");
-    assert_int_equal(fg_setup_install("cuda12", NULL, NULL, &err), FG_ENOTFOUND);
+    assert_int_equal(setup_install("cuda12", &(setup_options){0}, NULL, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "no plugin 'cuda12': '"));
     assert_int_equal(calls(), 0);
 }
@@ -313,45 +313,44 @@ static void every_allocation_may_fail(void **state)
 static void missing_compilers_are_listed_once(void **state)
 {
     fg_error err = {0};
-    fg_setup_missing missing[2];
+    setup_missing missing[SETUP_COMPILERS];
     size_t count = 9;
     (void)state;
     setenv("FULGURITE_HOME", home, 1);
     setenv("FULGURITE_PLUGIN", "nowhere.so", 1);
-    fgt_ok(fg_setup_find_missing("v5e-8,h100", missing, 2, &count, &err));
+    fgt_ok(setup_find_missing("v5e-8,h100", missing, &count, &err));
     assert_int_equal(count, 0);
     unsetenv("FULGURITE_PLUGIN");
     memset(missing, 0xff, sizeof missing);
-    fgt_ok(fg_setup_find_missing("h100:8,h100,h200", missing, 2, &count, &err));
+    fgt_ok(setup_find_missing("h100:8,h100,h200", missing, &count, &err));
     assert_true(count <= 1); /* a plugin may be installed in Python's folders */
     if (count == 1) {
         assert_string_equal(missing[0].name, "cuda13");
         assert_string_equal(missing[0].command, "fulgurite setup --compile-only cuda13");
         assert_true(missing[0].compiler_only);
-        assert_true(missing[0].reserved[0] == 0 && missing[0].reserved[1] == 0);
     }
     unsetenv("FULGURITE_HOME");
     static const char *const bad[] = {"", "v5e-8,", ",h100", "h100,,v5e-8", "h100,nothing"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_not_equal(fg_setup_find_missing(bad[i], missing, 2, &count, &err), FG_OK);
+        assert_int_not_equal(setup_find_missing(bad[i], missing, &count, &err), FG_OK);
         assert_int_equal(count, 0);
     }
-    assert_int_equal(fg_setup_find_missing("", missing, 2, &count, &err), FG_EINVAL);
+    assert_int_equal(setup_find_missing("", missing, &count, &err), FG_EINVAL);
     assert_string_equal(err.message, "expected 1 to 64 names separated by commas");
 }
 
 static void machines_are_at_most_64(void **state)
 {
-    fg_setup_missing missing[2];
+    setup_missing missing[SETUP_COMPILERS];
     size_t count;
     fg_error err = {0};
     (void)state;
     char names[65 * 5] = "h100";
     for (int named = 1; named < 64; named++)
         memcpy(names + strlen(names), ",h100", sizeof ",h100");
-    fgt_ok(fg_setup_find_missing(names, missing, 2, &count, &err));
+    fgt_ok(setup_find_missing(names, missing, &count, &err));
     memcpy(names + strlen(names), ",h100", sizeof ",h100");
-    assert_int_equal(fg_setup_find_missing(names, missing, 2, &count, &err), FG_EINVAL);
+    assert_int_equal(setup_find_missing(names, missing, &count, &err), FG_EINVAL);
 }
 
 static const struct CMUnitTest tests[] = {

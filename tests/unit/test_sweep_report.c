@@ -77,7 +77,7 @@ static void the_lines(void **state)
               "           1  pending        -              -         -        -           -\n"
               "best val_loss (lower is better)\n"
               "lr=0.1: loss is <nan>?[2J; set lr\n");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* Texts have ' instead of ". Values of one run, negative ones, two keys, maxima, equal ones, runs
@@ -150,7 +150,7 @@ static void compare_sweeps(const char *const *records, size_t count, const char 
             const char *body = strstr(text, "</style>");
             fgi_buf_puts(&all, body != NULL ? body : text);
             fgi_buf_puts(&all, "----\n");
-            fg_report_free(text);
+            fg_free(text);
         }
         assert_non_null(all.data);
         fgt_golden(names[f], all.data);
@@ -206,7 +206,7 @@ static void curves_of_the_best_runs(void **state)
               "r5 from 5 to 5; r4 from 4 to 4; r3 from 3 to 3; r2 from 2 to 2\"");
     has(text, "<figcaption>last</figcaption>");
     has(text, "<h2>Metrics of the best runs</h2>");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void the_page(void **state)
@@ -221,7 +221,7 @@ static void the_page(void **state)
     has(text, "<polyline class=\"curve s1\"");
     has(text, "loss is &lt;nan&gt;?[2J; set lr</td>");
     assert_null(strchr(text, '\033'));
-    fg_report_free(text);
+    fg_free(text);
 }
 
 /* Fractions have ticks, also if no value is an integer and the axis is not logarithmic. */
@@ -239,7 +239,7 @@ static void axes_of_fractions_have_ticks(void **state)
     fgt_ok(fg_report_run("dropout", FG_REPORT_HTML, &text, &err));
     has(text, ">0.2</text>");
     has(text, ">0.4</text>");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void the_object_is_the_file(void **state)
@@ -247,7 +247,7 @@ static void the_object_is_the_file(void **state)
     (void)state;
     char *text = report(FG_REPORT_JSON);
     has(text, "\"best\": \"lr=0.01\"");
-    fg_report_free(text);
+    fg_free(text);
 }
 
 static void higher_may_be_better(void **state)
@@ -260,7 +260,7 @@ static void higher_may_be_better(void **state)
     char *text = report(FG_REPORT_TEXT);
     has(text, "best val_loss 0.5 with lr=0.001\n");
     has(text, "(higher is better)");
-    fg_report_free(text);
+    fg_free(text);
     put("sweep/sweep.json", record);
 }
 
@@ -276,13 +276,13 @@ static void a_killed_sweep(void **state)
     char *text = report(FG_REPORT_TEXT);
     has(text, "killed: 1 of 4 runs, 1 failed; best val_loss 0.25");
     has(text, "        0.01  killed         2 ");
-    fg_report_free(text);
+    fg_free(text);
     int fd, why;
     fgt_ok(fgi_lock_take("sweep", &fd, &why, &err));
     text = report(FG_REPORT_TEXT);
     has(text, "running: 1 of 4 runs, 1 failed");
     has(text, "        0.01  running        2 ");
-    fg_report_free(text);
+    fg_free(text);
     fgi_lock_release("sweep", fd);
     put("sweep/sweep.json", record);
 }
@@ -324,7 +324,7 @@ static fg_status make(void *form, fg_error *error)
 {
     char *text = NULL;
     const fg_status status = fg_report_run("sweep", *(fg_report_form *)form, &text, error);
-    fg_report_free(text);
+    fg_free(text);
     return status;
 }
 
