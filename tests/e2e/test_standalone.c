@@ -122,7 +122,7 @@ static void last_is_of_the_newest_run(void **state)
              "'best' and --ckpt=last name different checkpoints");
     contains(program_gives(0, folder, "validate last --trainer.run_dir=runs/zoo-1")->err,
              "run runs/zoo-1, best, step ");
-    contains(program_gives(0, folder, "report last")->out, "run: runs/zoo-2\n");
+    contains(program_gives(0, folder, "report last")->out, "Run runs/zoo-2\n");
     contains(program_gives(1, fgt_temp_folder(), "validate last")->err,
              "fulgurite validate: last: there is no run in 'runs' here\n");
     contains(program_gives(0, folder, "show best")->err, "run runs/zoo-2, best, step 4,");
