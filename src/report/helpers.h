@@ -1,5 +1,4 @@
-/* helpers.h - helpers for reports and recipes: errors in the user's input, JSON, the
- * clock.
+/* helpers.h - helpers for reports and recipes: errors in the user's input, JSON, the clock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_HELPERS_H
@@ -34,7 +33,7 @@ char *fgi_json_text(const json_t *value, size_t flags);
  */
 json_t *fgi_json_string(const char *text);
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
-/* A number; null if it is not finite, or below 0. New references. */
+/* Numbers; null for one that is not finite. A new reference. */
 json_t *fgi_json_reals(const double *values, size_t count);
 
 /* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */

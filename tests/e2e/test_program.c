@@ -132,8 +132,10 @@ static void show_prints_a_checkpoint_as_json(void **state)
 static void table_of_chips(void **state)
 {
     const outcome *o = program_gives(0, NULL, "devices --table");
-    contains(o->out, "TPU v5e                      1      -     -     -     -   197     -   "
-                     "393  17.18   819    400  4 of 128x128   1.5*  Cloud TPU documentation");
+    contains(
+        o->out,
+        "TPU v5e                      1      -     -     -     -   197     -   393  17.18   819    "
+        "400  4 of 128x128   1.5*  Cloud TPU documentation");
     o = program_gives(0, NULL, "devices --table --json");
     json_t *root = json_loads(o->out, 0, NULL);
     const json_t *v2 = json_array_get(json_object_get(root, "chips"), 0);
