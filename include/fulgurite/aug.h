@@ -18,8 +18,9 @@
  * size as in training, the others return the images unchanged.
  *
  * options may be NULL; a member that is 0 has the default in [], FG_ZERO is 0, and values are
- * checked as those of a configuration are. Errors are kept in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. Gradients flow to the images. Padding rows
- * (ops/padding.h) do not affect other samples. Owner thread of the trace only.
+ * checked as those of a configuration are. Errors are kept in the trace: FG_ESHAPE, FG_EDTYPE,
+ * FG_EINVAL. Gradients flow to the images. Padding rows (ops/padding.h) do not affect other
+ * samples. Owner thread of the trace only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_AUG_H

@@ -14,7 +14,8 @@
  *     static const fg_callback_ops ops = {
  *         .name = "counter", .batch_end = count, .destroy = fg_free};
  *     static const fg_callback_entry row = {
- *         .entry = {.name = "counter", .help = "count", FG_OPTIONS(options, counter)}, .ops = &ops};
+ *         .entry = {.name = "counter", .help = "count", FG_OPTIONS(options, counter)},
+ *         .ops = &ops};
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_CALLBACK_H
@@ -171,11 +172,11 @@ typedef struct fg_callback_entry {
     fg_entry entry;
     /* The functions. If they save state, ops->name must be the name of the row. */
     const fg_callback_ops *ops;
-    /* Completes the struct of the row that the functions are called with, of entry.size bytes, after
-     * its options have been written to it; NULL: nothing is left to do. ops->destroy frees it with
-     * fg_free when the Trainer is destroyed, and after a failure. values, which are only valid during
-     * the call, say where an option was given. Errors: FG_EINVAL for options that contradict each
-     * other (fg_option_fail), FG_ENOMEM, and those of what it opens. */
+    /* Completes the struct of the row that the functions are called with, of entry.size bytes,
+     * after its options have been written to it; NULL: nothing is left to do. ops->destroy frees it
+     * with fg_free when the Trainer is destroyed, and after a failure. values, which are only valid
+     * during the call, say where an option was given. Errors: FG_EINVAL for options that contradict
+     * each other (fg_option_fail), FG_ENOMEM, and those of what it opens. */
     fg_status (*init)(void *self, const fg_option_values *values, fg_error *err);
     void (*reserved[4])(void); /* must be NULL */
 } fg_callback_entry;

@@ -2,9 +2,9 @@
  * for them.
  *
  * An option is one constant row: name, kind, default, range, help, and the member of a struct that
- * its value is written to. Values are read from text, as it is written in YAML or on a command line,
- * and checked against the row; they remember whether they were given, and where. Error messages,
- * help and documentation are derived from the rows.
+ * its value is written to. Values are read from text, as it is written in YAML or on a command
+ * line, and checked against the row; they remember whether they were given, and where. Error
+ * messages, help and documentation are derived from the rows.
  *
  *   typedef struct mlp {
  *       fg_ints hidden;
@@ -12,8 +12,8 @@
  *   } mlp;
  *
  *   static const fg_option options[] = {
- *       FG_OPTION(mlp, hidden, INTS, "[64]", "1..4096", "[256, 64]", "Units of each hidden layer."),
- *       FG_OPTION(mlp, dropout, FLOAT, "0", "0..<1", "0.5", "Probability of setting a unit to 0."),
+ *       FG_OPTION(mlp, hidden, INTS, "[64]", "1..4096", "[256, 64]", "Units of each layer."),
+ *       FG_OPTION(mlp, dropout, FLOAT, "0", "0..<1", "0.5", "Probability of dropping a unit."),
  *   };
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -79,7 +79,7 @@ typedef struct fg_option {
     fg_option_kind kind;
     const char *initial; /* the default, as it is written in YAML [NULL: there is none] */
     /* Of a CHOICE: its words, "relu|tanh|sigmoid". Otherwise the range of each number, "1..",
-     * "0..1", "0<..", "0..<1": < excludes the limit beside it. "auto" or "auto|0..1" accepts the
+     * "0..1", "0<..", "0..<1": < excludes the limit next to it. "auto" or "auto|0..1" accepts the
      * word auto too.                                                               [NULL: any] */
     const char *range;
     const char *example;   /* a value other than the default, as on the command line         */

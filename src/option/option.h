@@ -73,12 +73,12 @@ bool fgi_equal_nocase(const char *a, const char *b);
 
 /* ---- structs filled from values (fill.c) ----------------------------------------------------- */
 
-/* Creates the struct of a row, entry->size bytes in one block, from values of its options: lists and
- * strings are copied. Free it with fgi_free. Errors: FG_ENOMEM. */
+/* Creates the struct of a row, entry->size bytes in one block, from values of its options: lists
+ * and strings are copied. Free it with fgi_free. Errors: FG_ENOMEM. */
 fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
                          fg_error *err);
-/* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. NULL: all
- * defaults. Errors: FG_EINVAL for a value out of range ("sgd: lr: expected ..."), FG_ENOMEM. */
+/* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. NULL:
+ * all defaults. Errors: FG_EINVAL for a value out of range ("sgd: lr: expected ..."), FG_ENOMEM. */
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err);
 /* Completes the struct of a row; may be NULL. */
 typedef fg_status fgi_row_init(void *self, const fg_option_values *values, fg_error *err);
@@ -88,7 +88,7 @@ fg_status fgi_row_begin(const fg_entry *entry, const fg_option_values *values, f
 /* Adds the place of the option that an error begins with, as those of rows' checks do: "momentum:
  * expected ..." becomes "run.yaml:3:7: optimizer.momentum: expected ...". Returns the status. */
 fg_status fgi_option_add_place(const fg_option_values *values, fg_status status, fg_error *err);
-/* FG_EINVAL if an option's member is outside of the row's struct. */
+/* FG_EINVAL if an option's member is not inside the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 
 /* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.

@@ -238,8 +238,7 @@ static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *ent
         FGI_TRY(check_state_name((const fg_callback_entry *)entry, err));
     for (size_t i = 0; i < entry->option_count; i++)
         FGI_TRY(check_option(has_keys(kind) ? l : NULL, entry, i, err));
-    if (kind <= FG_REGISTRY_SCHEDULE || entry->size > 0)
-        FGI_TRY(fgi_row_check(entry, err));
+    FGI_TRY(fgi_row_check(entry, err));
     const fg_status status =
         fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
     fg_option_values_destroy(values);

@@ -81,7 +81,7 @@ static void fit_learns_digits(void **state)
     contains(o->err, "adam, lr 0.01 (no learning-rate scaling), batches of 64, 69 steps\n"
                      "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n");
     contains(o->err, "the run's folder: run\n");
-    contains(o->out, "train_loss   o val_loss\n");
+    contains(o->out, "train_loss  o val_loss\n");
     contains(o->out, "confusion matrix: ");
     assert_null(strstr(o->out, "precision   recall")); /* that table is printed by validate */
     contains(o->out, "val_acc\t0.9");
@@ -356,7 +356,7 @@ static void classes_are_exact(const char *folder)
     assert_true(json_equal(json_object_get(a, "confusion"), json_object_get(b, "confusion")));
     assert_true(json_equal(json_object_get(a, "classes"), json_object_get(b, "classes")));
     assert_int_equal(json_array_size(json_object_get(b, "worst")), 12);
-    (void)snprintf(row, sizeof row, "\n    0%9lld%9.1f %%%7.1f %%%7.1f %%\n",
+    (void)snprintf(row, sizeof row, "\n0 %12lld%9.1f %%%7.1f %%%7.1f %%\n",
                    (long long)json_integer_value(json_object_get(first, "samples")),
                    100 * json_number_value(json_object_get(first, "precision")),
                    100 * json_number_value(json_object_get(first, "recall")),

@@ -176,6 +176,12 @@ static const char *schedule_error(const fg_onecycle_options *options)
     return err.message;
 }
 
+#define WRONG(member, value, expected, got)                                                        \
+    {                                                                                              \
+        {.member = (value)}, #member ": expected " expected ", got '" got "'"                      \
+    }
+#define FINAL "a number from 1e-06 to 1e+15, or auto (for example 1000)"
+
 static void schedules_are_checked(void **state)
 {
     fg_error err;
@@ -184,31 +190,18 @@ static void schedules_are_checked(void **state)
         fg_onecycle_options options;
         const char *says;
     } rows[] = {
-        {{.anneal = "cosinus"},
-         "anneal: expected one of auto|cos|linear|linear_cos, got 'cosinus'"},
-        {{.variant = "keras"}, "variant: expected one of torch|fastai|kaggle, got 'keras'"},
-        {{.pct_start = 1.5},
-         "pct_start: expected a number from 0 to 1, or auto (for example 0.1), got '1.5'"},
-        {{.pct_start = -0.5},
-         "pct_start: expected a number from 0 to 1, or auto (for example 0.1), got '-0.5'"},
-        {{.div_factor = -1},
-         "div_factor: expected a number from 1e-06 to 1e+12 (for example 10), got '-1'"},
-        {{.div_factor = FG_ZERO},
-         "div_factor: expected a number from 1e-06 to 1e+12 (for example 10), got '0'"},
-        {{.final_div_factor = -1},
-         "final_div_factor: expected a number from 1e-06 to 1e+15, or auto (for example 1000), got "
-         "'-1'"},
-        {{.final_div_factor = FG_ZERO},
-         "final_div_factor: expected a number from 1e-06 to 1e+15, or auto (for example 1000), got "
-         "'0'"},
-        {{.max_momentum = 1},
-         "max_momentum: expected a number from 0 to less than 1 (for example 0.9), got '1'"},
-        {{.max_momentum = -0.5},
-         "max_momentum: expected a number from 0 to less than 1 (for example 0.9), got '-0.5'"},
-        {{.base_momentum = 1},
-         "base_momentum: expected a number from 0 to less than 1 (for example 0.8), got '1'"},
-        {{.base_momentum = -0.5},
-         "base_momentum: expected a number from 0 to less than 1 (for example 0.8), got '-0.5'"},
+        WRONG(anneal, "cosinus", "one of auto|cos|linear|linear_cos", "cosinus"),
+        WRONG(variant, "keras", "one of torch|fastai|kaggle", "keras"),
+        WRONG(pct_start, 1.5, "a number from 0 to 1, or auto (for example 0.1)", "1.5"),
+        WRONG(pct_start, -0.5, "a number from 0 to 1, or auto (for example 0.1)", "-0.5"),
+        WRONG(div_factor, -1, "a number from 1e-06 to 1e+12 (for example 10)", "-1"),
+        WRONG(div_factor, FG_ZERO, "a number from 1e-06 to 1e+12 (for example 10)", "0"),
+        WRONG(final_div_factor, -1, FINAL, "-1"),
+        WRONG(final_div_factor, FG_ZERO, FINAL, "0"),
+        WRONG(max_momentum, 1, "a number from 0 to less than 1 (for example 0.9)", "1"),
+        WRONG(max_momentum, -0.5, "a number from 0 to less than 1 (for example 0.9)", "-0.5"),
+        WRONG(base_momentum, 1, "a number from 0 to less than 1 (for example 0.8)", "1"),
+        WRONG(base_momentum, -0.5, "a number from 0 to less than 1 (for example 0.8)", "-0.5"),
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char expected[256];

@@ -267,7 +267,11 @@ static void callbacks_save_under_their_names(void **state)
                                        .kind = FG_OPTION_STRING,
                                        .example = "x",
                                        .help = "X."};
-    const fg_entry entry = {.name = "mine", .help = "x", .options = &patience, .option_count = 1};
+    const fg_entry entry = {.name = "mine",
+                            .help = "x",
+                            .options = &patience,
+                            .option_count = 1,
+                            .size = sizeof(char *)};
     const fg_callback_entry no_ops = {.entry = entry},
                             no_create = {.entry = entry, .ops = &no_destroy},
                             misnamed = {.entry = entry, .ops = &other},
@@ -307,8 +311,10 @@ static void loggers_need_a_name_and_functions(void **state)
     static const fg_option other = {/* with the same name, but not the same */
                                     .name = "url",   .kind = FG_OPTION_INT, .initial = "1",
                                     .range = "1..2", .example = "2",        .help = "X."};
-    const fg_entry entry = {.name = "mine", .help = "x", .options = &url, .option_count = 1},
-                   second = {.name = "theirs", .help = "x", .options = &other, .option_count = 1};
+    fg_entry entry = {.name = "mine", .help = "x", .options = &url, .option_count = 1},
+             second = {.name = "theirs", .help = "x", .options = &other, .option_count = 1};
+    entry.size = sizeof(char *);
+    second.size = sizeof(int64_t);
     const fg_logger_entry wrong[] = {{.entry = entry},
                                      {.entry = entry, .ops = &no_destroy},
                                      {.entry = entry, .ops = &no_name},
