@@ -165,7 +165,7 @@ static const struct {
     {{.count = 11}, "all.count: expected an integer from 0 to 10 (for example 4), got '11'"},
     {{.count = -1}, "all.count: expected an integer from 0 to 10 (for example 4), got '-1'"},
     {{.rate = 1}, "all.rate: expected a number from 0 to less than 1 (for example 0.25), got '1'"},
-    {{.rate = NAN},
+    {{.rate = (double)NAN},
      "all.rate: expected a number from 0 to less than 1 (for example 0.25), got 'nan'"},
     {{.scale = FG_ZERO},
      "all.scale: expected a number greater than 0, or auto (for example 1), got '0'"},
