@@ -38,16 +38,17 @@ static bool is_valid(fg_tensor x, const fg_aug_gaussian_blur_options *o)
 static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
 {
     const fg_aug_gaussian_blur_options *o = own;
-    fg_tensor weight[MOST];
+    fg_tensor weight[MOST] = {{0}};
     if (!is_valid(x, o))
         return fgi_poison(fg_tensor_trace(x));
     if (key == NULL || o->size == 1)
         return x;
     const fg_tensor sigma =
         fgi_aug_between(fgi_aug_uniform(key, "gaussian_blur", 1), o->sigma_min, o->sigma_max);
+    const int64_t half = o->size / 2;
     const fg_type taps = {.dtype = FG_F32, .rank = 2, .dim = {1, o->size}};
     const fg_tensor place =
-        fg_add_scalar(fg_iota(fg_tensor_trace(x), FG_F32, 1, 2, taps.dim), -(double)(o->size / 2));
+        fg_add_scalar(fg_iota(fg_tensor_trace(x), FG_F32, 1, 2, taps.dim), (double)-half);
     const fg_tensor bell = fg_exp(fg_mul_scalar(fg_square(fg_div(place, sigma)), -0.5));
     const fg_tensor sum = fg_reshape(fg_sum(bell, 1, (const int[]){1}), FG_DIMS(-1, 1));
     const fg_tensor normal = fg_div(bell, sum);

@@ -209,8 +209,8 @@ static void mistakes_are_reported(void **state)
     (void)state;
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
     assert_int_equal(add_freeze(trainer, "unfreeze_at_epoch=2", &err), FG_EINVAL);
-    assert_string_equal(err.message, "parameters: expected the names of parameters to freeze, such "
-                                     "as [backbone.*]");
+    assert_string_equal(err.message, "freeze.parameters: expected the names of parameters to "
+                                     "freeze, such as [backbone.*]");
     fgt_ok(add_freeze(trainer, "parameters=[fc3.*]", &err));
     assert_int_equal(fg_trainer_fit(trainer, &task, &fits, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "callback 'freeze': freeze 'fc3.*': matches no parameter"));
