@@ -98,7 +98,7 @@ static const fg_option sharpness_options[] = {
                   .help = (help_),                                                                 \
                   .spellings = (spellings_),                                                       \
                   FG_OPTIONS(name_##_options, fg_aug_##name_##_options)},                          \
-        .apply = (name_)};                                                                           \
+        .apply = (name_)};                                                                         \
     FGI_AUG_FUNCTION(name_)
 
 ROW(invert, "RandomInvert", "invert images at random")

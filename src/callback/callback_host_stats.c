@@ -89,6 +89,7 @@ static const fg_callback_ops ops = {
 
 const fg_callback_entry fgi_host_stats_row = {
     .entry = {.name = "host_stats",
+              .size = sizeof(host_stats),
               .help = "log this process's CPU use (100 % = one core), memory and threads, and the "
                       "machine's available memory"},
     .ops = &ops};
