@@ -36,6 +36,13 @@ typedef struct fg_metric {
     double value;  /* mean over the samples since the last line; NaN if there were none */
 } fg_metric;
 
+/* Which values of a metric are better. */
+typedef enum fg_metric_mode {
+    FG_MODE_AUTO = 0, /* larger ones of accuracies, F1, precision, recall and R^2; else smaller */
+    FG_MODE_MIN = 1,
+    FG_MODE_MAX = 2
+} fg_metric_mode;
+
 struct fg_trainer; /* train.h */
 
 /* What a callback receives. Plain numbers: no callback can read a device by accident. */

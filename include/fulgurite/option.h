@@ -41,8 +41,9 @@ typedef enum fg_option_kind {
     FG_OPTION_INTS = 7,    /* lists                                                       */
     FG_OPTION_FLOATS = 8,
     FG_OPTION_STRINGS = 9,
-    FG_OPTION_RULES = 10,  /* sharding rules, "fc1.*=none/model"                          */
-    FG_OPTION_ENTRIES = 11 /* names with options, "early_stop(patience=3)"                */
+    FG_OPTION_RULES = 10,   /* sharding rules, "fc1.*=none/model"                          */
+    FG_OPTION_ENTRIES = 11, /* names with options, "early_stop(patience=3)"                */
+    FG_OPTION_DURATION = 12 /* "90s", "8h30m", "1d12h", "08:30:00"; a number of seconds in C */
 } fg_option_kind;
 
 /* An integer member whose value is auto or not known. A double is then NaN, a string NULL. */
@@ -87,6 +88,9 @@ typedef struct fg_option {
     const char *spellings; /* spellings of other programs: "1cycle=onecycle|none=constant"   */
     const char *later;     /* choices planned for a later version: "images|text"             */
     const char *automatic; /* the value of auto, if it is always the same: "0.01"            */
+    /* It has an effect only if another option of the table has one of these values:
+     * "precision=bf16-true|bf16-mixed".                                        [NULL: always] */
+    const char *only;
     /* Number of elements of a list, for example 2 and 2 for a pair     [both 0: any number] */
     uint32_t min_count, max_count;
     size_t offset;   /* of the member of the row's struct (FG_OPTION)                          */
@@ -96,18 +100,19 @@ typedef struct fg_option {
 } fg_option;
 
 /* The member's type by kind. A list with a fixed number of elements is an array of them instead. */
-#define FG_MEMBER_INT     int64_t
-#define FG_MEMBER_FLOAT   double
-#define FG_MEMBER_BOOL    bool
-#define FG_MEMBER_STRING  const char *
-#define FG_MEMBER_CHOICE  const char *
-#define FG_MEMBER_AMOUNT  fg_amount
-#define FG_MEMBER_DEVICES const char *
-#define FG_MEMBER_INTS    fg_ints
-#define FG_MEMBER_FLOATS  fg_floats
-#define FG_MEMBER_STRINGS fg_strings
-#define FG_MEMBER_RULES   fg_strings
-#define FG_MEMBER_ENTRIES fg_strings
+#define FG_MEMBER_INT      int64_t
+#define FG_MEMBER_FLOAT    double
+#define FG_MEMBER_BOOL     bool
+#define FG_MEMBER_STRING   const char *
+#define FG_MEMBER_CHOICE   const char *
+#define FG_MEMBER_AMOUNT   fg_amount
+#define FG_MEMBER_DEVICES  const char *
+#define FG_MEMBER_INTS     fg_ints
+#define FG_MEMBER_FLOATS   fg_floats
+#define FG_MEMBER_STRINGS  fg_strings
+#define FG_MEMBER_RULES    fg_strings
+#define FG_MEMBER_ENTRIES  fg_strings
+#define FG_MEMBER_DURATION double
 /* The offset of a member; a member of another type does not compile (without warnings). */
 #define FG_OFFSET(type, member, its_type)                                                          \
     (offsetof(type, member) + 0 * sizeof((its_type *)0 == &((type *)0)->member))
@@ -126,8 +131,10 @@ typedef struct fg_option {
     }
 /* A CHOICE whose member is an enum that starts at 0, in the order of the words. */
 #define FG_OPTION_ENUM(type, member, initial_, range_, example_, ...)                              \
+    FG_OPTION_ENUM_AS(#member, type, member, initial_, range_, example_, __VA_ARGS__)
+#define FG_OPTION_ENUM_AS(name_, type, member, initial_, range_, example_, ...)                    \
     {                                                                                              \
-        .name = #member, .kind = FG_OPTION_CHOICE, .is_enum = true,                                \
+        .name = (name_), .kind = FG_OPTION_CHOICE, .is_enum = true,                                \
         .offset = offsetof(type, member) +                                                         \
                   0 * sizeof(char[sizeof(((type *)0)->member) == sizeof(int) ? 1 : -1]),           \
         .initial = (initial_), .range = (range_), .example = (example_), .help = __VA_ARGS__       \

@@ -42,8 +42,10 @@ typedef struct fg_hang {
  * again each time another watchdog_s seconds have passed. */
 typedef void fg_hang_fn(void *self, const fg_hang *hang);
 
-/* The options of a Trainer are grouped; a member that is 0 means the default in []. The library
- * copies what they point to, except for the client. */
+/* The options of a Trainer are grouped. A member that is 0 means the default in []: FG_ZERO and
+ * FG_NONE are 0, and NaN, FG_AUTO and NULL are auto. Members that a configuration has too, under
+ * the same name in its section `trainer`, have the same values, defaults and ranges there
+ * (docs/config.md). The library copies what they point to, except for the client. */
 
 /* Which devices to use, and how to distribute the work. */
 typedef struct fg_trainer_devices {
@@ -66,25 +68,22 @@ typedef struct fg_trainer_devices {
 
 /* How long to train, and on which part of the data. */
 typedef struct fg_trainer_limits {
-    int64_t max_epochs;          /* -1: no limit           [1 if max_steps is 0, else no limit] */
-    int64_t max_steps;           /* optimizer steps                                    [no limit] */
-    int64_t limit_train_batches; /* of each epoch                                      [no limit] */
-    int64_t limit_val_batches;   /* of each validation                                 [no limit] */
-    double limit_train_fraction; /* the same as a fraction of all batches, 0 to 1; at least one
-                                    batch                                              [no limit] */
-    double limit_val_fraction;   /* the same for validation                            [no limit] */
+    int64_t max_epochs;            /* -1: no limit           [10, or no limit with max_steps] */
+    int64_t max_steps;             /* optimizer steps; -1: no limit                       [-1] */
+    fg_amount limit_train_batches; /* of each epoch: a fraction or a count               [all] */
+    fg_amount limit_val_batches;   /* of each validation; FG_NONE: do not validate       [all] */
     /* Train on the first batches only, in the same order in every epoch, and validate on as many
-     * batches of val: a model that cannot overfit these has a bug. A number, or a fraction of all
-     * batches. They override the limits above                                           [0: off] */
-    int64_t overfit_batches;
-    double overfit_fraction;
+     * batches of val: a model that cannot overfit these has a bug. A count, or a fraction of all
+     * batches. It overrides the limits above                                            [0: off] */
+    fg_amount overfit_batches;
     /* Run one training batch and one validation batch without writing files, as a test. Overrides
      * the limits, run_dir and sanity_val_steps                                           [false] */
     bool fast_dev_run;
-    /* End a fit this many seconds after it was called. The state is saved as on a signal, but the
-     * last weights are validated, which takes further time, and the fit ends normally, with a
-     * stop_reason. A run that resumes has this time again                             [no limit] */
-    double max_time_s;
+    /* End a fit this many seconds after it was called (a duration in configurations). The state is
+     * saved as on a signal, but the last weights are validated, which takes further time, and the
+     * fit ends normally, with a stop_reason. A run that resumes has this time again
+     *                                                                           [auto: no limit] */
+    double max_time;
     uint64_t reserved[1];
 } fg_trainer_limits;
 
@@ -92,10 +91,10 @@ typedef struct fg_trainer_limits {
  * or a callback has ended it, unless both are never; but not after a signal, an error or a request
  * to stop. */
 typedef struct fg_trainer_validation {
-    int64_t val_every_epochs; /* -1: never                                                    [1] */
-    int64_t val_every_steps;  /* also within an epoch                                     [never] */
+    int64_t val_every_epochs; /* 0 (FG_NONE): never                                           [1] */
+    int64_t val_every_steps;  /* also within an epoch                                  [0: never] */
     /* Validation batches before the first step of a new run, to find mistakes early; their metrics
-     * are discarded. -1: all                                                           [0: none] */
+     * are discarded. 0 (FG_NONE): none; -1: all                                              [2] */
     int64_t sanity_val_steps;
     uint64_t reserved[2];
 } fg_trainer_validation;
@@ -106,7 +105,7 @@ typedef struct fg_trainer_lr {
                                     al. 2017); "sqrt": times sqrt(k) (Krizhevsky 2014), where k =
                                     samples per step / base_batch_size                   ["none"] */
     int64_t base_batch_size;     /* batch size that the optimizer's learning rate is meant for
-                                    [that of one device: k is devices * accumulate_grad_batches]  */
+                                    [auto: one device's: k is devices * accumulate_grad_batches] */
     const fg_schedule *schedule; /* learning-rate schedule over the steps of the run   [constant] */
     uint64_t reserved[2];
 } fg_trainer_lr;
@@ -116,25 +115,27 @@ typedef struct fg_trainer_checkpoints {
     const char *run_dir;       /* folder for metrics.csv, metrics.jsonl and checkpoints/; locked
                                   during a fit, which saves and stops when the file `stop` appears
                                   in it; NULL: no files                                    [NULL] */
-    int64_t save_every_epochs; /* -1: only at the end                          [1 with a run_dir] */
-    int64_t save_every_steps;  /* also within an epoch                                    [never] */
-    int keep_checkpoints;      /* how many recent checkpoints to keep in addition to last and best;
-                                  -1: all                                                     [1] */
-    int save_top_k;            /* save and keep this many of the best checkpoints by `monitor`, 1 to
+    int64_t ckpt_every_epochs; /* 0 (FG_NONE): only at the end                                [1] */
+    int64_t ckpt_every_steps;  /* also within an epoch                                 [0: never] */
+    int64_t keep_checkpoints;  /* how many recent checkpoints to keep in addition to last and best;
+                                  0 (FG_NONE): all                                            [2] */
+    int64_t save_top_k;        /* save and keep this many of the best checkpoints by `monitor`, 1 to
                                   16; of equal values the first                               [1] */
-    double save_every_s;       /* save when this many seconds have passed since the last save began,
-                                  by the monotonic clock                                  [never] */
+    double ckpt_every_time;    /* save when this many seconds have passed since the last save began,
+                                  by the monotonic clock; a duration in configurations
+                                                                                    [auto: never] */
     /* Names of checkpoints: a template with {step}, {epoch} (whole epochs done) and names of
      * metrics, with formats as in Python: "{epoch:02d}-{step}-{val_loss:.3f}". Other characters:
      * ASCII letters, digits, '.', '_', '=' and '-'. A metric without a value is "none". Without
      * {step}, "-{step}" is appended, so names are unique               ["step-{step:09d}"] */
-    const char *name;
-    const char *monitor; /* metric that selects the best checkpoint: "val_NAME" is compared
+    const char *ckpt_name;
+    const char *monitor;         /* metric that selects the best checkpoint: "val_NAME" is compared
                             after each validation, "train_NAME", the mean over an epoch, after
                             each epoch. A metric that does not exist is an error of
-                            the fit (FG_EINVAL), before the first step         ["val_loss"] */
-    bool monitor_max;    /* larger values are better                                [false] */
-    const char *resume;  /* "last", "best" or a path: continue from that checkpoint; "auto":
+                            the fit (FG_EINVAL), before the first step
+                            [auto: "val_loss", or "train_loss" without validation] */
+    fg_metric_mode monitor_mode; /* which values are better                 [FG_MODE_AUTO] */
+    const char *resume;          /* "last", "best" or a path: continue from that checkpoint; "auto":
                             from last if there is one                                [NULL] */
     const char *weights; /* .safetensors file or checkpoint with starting weights    [NULL] */
     /* How to load `weights` (weights.h); by default, the whole model must match.
@@ -159,10 +160,10 @@ typedef struct fg_trainer_numerics {
      * see fg_trace_set_precision. TPUs do not support f16 and f64                    ["32-true"] */
     const char *precision;
     bool stochastic_rounding; /* round parameters stochastically; only with "bf16-true"   [false] */
-    /* End the run with FG_ENUMERIC, or go back to a checkpoint (divergence.action), at the first
-     * gradient that is not finite; the error names the step, the parameter and the samples, and the
-     * update is skipped. Costs additional passes over gradients and weights. With loss scaling,
-     * only applies once the scale has dropped to 1                                       [false] */
+    /* End the run with FG_ENUMERIC, or go back to a checkpoint (divergence.on_divergence), at the
+     * first gradient that is not finite; the error names the step, the parameter and the samples,
+     * and the update is skipped. Costs additional passes over gradients and weights. With loss
+     * scaling, only applies once the scale has dropped to 1                              [false] */
     bool detect_anomaly;
     int64_t accumulate_grad_batches; /* batches per optimizer step: the gradient is that of the mean
                                         loss over all their samples or tokens, as for one large
@@ -203,8 +204,8 @@ typedef struct fg_trainer_output {
 /* Detection of hangs. */
 typedef struct fg_trainer_hang {
     double watchdog_s;  /* seconds without progress after which a hang is reported, by a warning and
-                           by `report`. Long compilations have a separate warning, after 300 s
-                                                                                       [0: never] */
+                           by `report`; FG_ZERO: never. Long compilations have a separate warning,
+                           after 300 s                                                     [1800] */
     fg_hang_fn *report; /* function to call; NULL: only log the warning                    [NULL] */
     void *report_self;
     uint64_t reserved[2];
@@ -219,22 +220,23 @@ typedef struct fg_trainer_divergence {
     /* "stop": end the fit with FG_ENUMERIC; the state is not saved. "rollback": continue from the
      * last good checkpoint with a smaller learning rate; requires checkpoints.run_dir, and saves a
      * checkpoint before the first step. "ignore": continue                              ["stop"] */
-    const char *action;
-    /* The loss has risen too far if, in each of `patience` consecutive log lines, it is above
-     * `factor` times the lowest smoothed loss, and above the middle between the first and the
-     * lowest; or if in one it is above 25 * factor times the loss of the first step, or 1 if that
-     * is larger, and in none of `patience` lines starting there back at it. Until it falls again,
-     * no checkpoints are saved within epochs or after them. FG_ZERO: only values that are not
-     * finite count                                                                           [4] */
-    double factor;
-    int64_t patience;      /*                                                                 [5] */
-    double lr_factor;      /* of the learning rate, per rollback; above 0, at most 1        [0.5] */
-    int64_t max_rollbacks; /* of a run, including those before a resume; then the fit ends    [3] */
+    const char *on_divergence;
+    /* The loss has risen too far if, in each of `divergence_patience` consecutive log lines, it is
+     * above `divergence_factor` times the lowest smoothed loss, and above the middle between the
+     * first and the lowest; or if in one it is above 25 divergence_factor times the loss of the
+     * first step, or 1 if that is larger, and in none of divergence_patience lines starting there
+     * back at it. Until it falls again, no checkpoints are saved within epochs or after them.
+     * FG_ZERO: only values that are not finite count                                        [4] */
+    double divergence_factor;
+    int64_t divergence_patience; /* lines                                                    [5] */
+    double rollback_lr_factor; /* of the learning rate, per rollback; above 0, at most 1   [0.5] */
+    int64_t max_rollbacks;     /* of a run, including those before a resume; then it ends    [3] */
     uint64_t reserved[2];
 } fg_trainer_divergence;
 
 typedef struct fg_trainer_options {
-    uint64_t seed;       /* for initial weights, sample order and dropout                     [0] */
+    int64_t
+        seed; /* 0 or more: for initial weights, sample order and dropout                     [0] */
     bool handle_signals; /* during a fit, save and stop on the first SIGINT, SIGTERM or SIGHUP, with
                             a note on output.progress; a second signal has its previous effect.
                             SIGUSR1 saves after the current step, and the fit continues. A SIGPIPE
@@ -253,6 +255,9 @@ typedef struct fg_trainer_options {
     fg_trainer_divergence divergence;
     uint64_t reserved[4];
 } fg_trainer_options;
+
+/* The options that a configuration has too, as rows. Constant, thread-safe. */
+FG_API const fg_entry *fg_trainer_options_row(void);
 
 /* Creates a Trainer: checks and copies the options, but opens nothing yet. options may be NULL.
  * Errors: FG_EINVAL, FG_ENOMEM. */

@@ -28,7 +28,7 @@
 
 typedef struct checkpoint {
     const char *monitor; /* the name of the metric */
-    fgi_metric_mode mode;
+    fg_metric_mode mode;
     int64_t save_top_k, every_n_steps, every_n_epochs;
     fgi_best_list best; /* in checkpoints */
     fgi_best_rule rule;

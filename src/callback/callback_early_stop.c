@@ -26,7 +26,7 @@ typedef struct progress {
 
 typedef struct early_stop {
     const char *monitor; /* the name of the metric */
-    fgi_metric_mode mode;
+    fg_metric_mode mode;
     int64_t patience;
     double min_delta, stopping_threshold, divergence_threshold; /* thresholds; NaN: none */
     bool check_finite, strict;

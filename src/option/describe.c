@@ -57,6 +57,7 @@ const char *fg_option_type(const fg_option *option, char *out, size_t size)
         [FG_OPTION_FLOATS] = "numbers",
         [FG_OPTION_STRINGS] = "strings",
         [FG_OPTION_RULES] = "{match: PATTERN, split: [AXIS, ...]}",
+        [FG_OPTION_DURATION] = "a duration",
         [FG_OPTION_ENTRIES] = "names, each with options: NAME(OPTION=VALUE, ...)",
     };
     char range[96] = "", count[32];

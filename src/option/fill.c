@@ -22,6 +22,7 @@ enum { ALIGNMENT = 8 };
 typedef struct block {
     char *base; /* NULL: only the size is needed */
     size_t used;
+    bool is_for_c; /* 0 is written as FG_ZERO or FG_NONE */
 } block;
 
 /* A place for the bytes, which are copied there unless they are NULL. */
@@ -93,22 +94,30 @@ static double automatic_of(const fg_option *option)
     return option->automatic != NULL ? fgi_strtod(option->automatic, NULL) : (double)NAN;
 }
 
-static void put_number(const fg_option *option, const fgi_option_value *v, void *member)
+static int64_t whole_of(const block *b, int64_t value)
 {
-    const double automatic = automatic_of(option);
-    if (option->kind == FG_OPTION_INT)
-        *(int64_t *)member = v->count > 0       ? v->items[0].whole
-                             : isnan(automatic) ? FG_AUTO
-                                                : (int64_t)automatic;
-    else
-        *(double *)member = v->count > 0 ? v->items[0].number : automatic;
+    return value == 0 && b->is_for_c ? FG_NONE : value;
 }
 
-static void put_amount(const fgi_option_value *v, fg_amount *member)
+static void put_number(const block *b, const fg_option *option, const fgi_option_value *v,
+                       void *member)
+{
+    const double automatic = automatic_of(option);
+    if (option->kind == FG_OPTION_INT) {
+        const int64_t other = isnan(automatic) ? FG_AUTO : (int64_t)automatic;
+        *(int64_t *)member = whole_of(b, v->count > 0 ? v->items[0].whole : other);
+        return;
+    }
+    const double value = v->count > 0 ? v->items[0].number : automatic;
+    *(double *)member = value == 0 && b->is_for_c ? FG_ZERO : value;
+}
+
+static void put_amount(const block *b, const fgi_option_value *v, fg_amount *member)
 {
     const fgi_option_item *item = v->count > 0 ? &v->items[0] : &(fgi_option_item){0};
-    *member = (fg_amount){.fraction = item->is_fraction ? item->number : 0,
-                          .count = item->is_fraction ? 0 : item->whole};
+    const bool is_count = !item->is_fraction || item->number == 0;
+    *member = (fg_amount){.fraction = is_count ? 0 : item->number,
+                          .count = is_count ? whole_of(b, item->whole) : 0};
 }
 
 static void put_text(block *b, const fg_option *option, const fgi_option_value *v, void *member)
@@ -133,9 +142,9 @@ static void put(block *b, const fg_option *option, const fgi_option_value *v, vo
     else if (option->kind == FG_OPTION_BOOL)
         *(bool *)member = (v->count > 0 && v->items[0].whole != 0) != option->is_negated;
     else if (option->kind == FG_OPTION_AMOUNT)
-        put_amount(v, member);
+        put_amount(b, v, member);
     else
-        put_number(option, v, member);
+        put_number(b, option, v, member);
 }
 
 static void lay_out(block *b, const fg_entry *entry, const fg_option_values *values)
@@ -147,10 +156,10 @@ static void lay_out(block *b, const fg_entry *entry, const fg_option_values *val
             self != NULL ? self + entry->options[i].offset : NULL);
 }
 
-fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
-                         fg_error *err)
+static fg_status create(const fg_entry *entry, const fg_option_values *values, bool is_for_c,
+                        void **out, fg_error *err)
 {
-    block b = {0};
+    block b = {.is_for_c = is_for_c};
     *out = NULL;
     FGI_TRY(fgi_row_check(entry, err));
     lay_out(&b, entry, values);
@@ -159,6 +168,18 @@ fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, 
         return fgi_no_memory(err);
     lay_out(&b, entry, values);
     return FG_OK;
+}
+
+fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
+                         fg_error *err)
+{
+    return create(entry, values, false, out, err);
+}
+
+fg_status fgi_row_create_for_c(const fg_entry *entry, const fg_option_values *values, void **out,
+                               fg_error *err)
+{
+    return create(entry, values, true, out, err);
 }
 
 fg_status fgi_row_begin(const fg_entry *entry, const fg_option_values *values, fgi_row_init *init,
@@ -204,11 +225,16 @@ static void add_int(texts *t, int64_t value)
     add_copy(t, value == FG_AUTO ? "auto" : text);
 }
 
-static void add_float(texts *t, double value)
+static void add_float(texts *t, const fg_option *option, double value)
 {
-    char text[NUMBER_SIZE];
-    if (value == rint(value) && fabs(value) < 1e15)
-        (void)fgi_snprintf(text, sizeof text, "%.0f", value == 0 ? 0 : value);
+    char text[2 * NUMBER_SIZE];
+    const bool is_whole = value == rint(value) && fabs(value) < 1e15;
+    const bool is_duration = option->kind == FG_OPTION_DURATION;
+    if (isnan(value) && fgi_option_range_of(option).has_auto)
+        (void)fgi_snprintf(text, sizeof text, "auto");
+    else if (is_duration || is_whole)
+        (void)fgi_snprintf(text, sizeof text, is_duration ? "%.*fs" : "%.*f", is_whole ? 0 : 9,
+                           value == 0 ? 0 : value);
     else
         fgi_format_f64(value, text, sizeof text);
     add_copy(t, text);
@@ -235,6 +261,10 @@ static void add_amount(texts *t, fg_amount amount)
         add_int(t, amount.count);
         return;
     }
+    if (amount.count != 0) { /* neither: refused */
+        add_copy(t, "a fraction and a count");
+        return;
+    }
     fgi_format_f64(amount.fraction, number, sizeof number);
     (void)fgi_snprintf(text, sizeof text, "%s%s", number,
                        strpbrk(number, ".e") != NULL ? "" : ".0");
@@ -255,7 +285,7 @@ static void add_list(texts *t, const fg_option *option, const void *member, size
         if (option->kind == FG_OPTION_INTS)
             add_int(t, at[i].whole);
         else if (option->kind == FG_OPTION_FLOATS)
-            add_float(t, at[i].number);
+            add_float(t, option, at[i].number);
         else
             add_text(t, at[i].text);
     }
@@ -275,6 +305,7 @@ static size_t member_size(const fg_option *option)
     case FG_OPTION_ENTRIES: return sizeof(fg_strings);
     case FG_OPTION_INT:
     case FG_OPTION_FLOAT:
+    case FG_OPTION_DURATION:
     case FG_OPTION_STRING:
     case FG_OPTION_DEVICES: return sizeof(element);
     }
@@ -300,8 +331,8 @@ static void read_member(texts *t, const fg_option *option, const void *member)
         add_amount(t, *(const fg_amount *)member);
     else if (option->kind == FG_OPTION_INT)
         add_int(t, *(const int64_t *)member);
-    else if (option->kind == FG_OPTION_FLOAT)
-        add_float(t, *(const double *)member);
+    else if (option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_DURATION)
+        add_float(t, option, *(const double *)member);
     else if (option->is_enum)
         add_word(t, option->range, *(const int *)member);
     else
@@ -333,6 +364,24 @@ static fg_status set_members(const fg_entry *entry, const char *given, fg_option
     return FG_OK;
 }
 
+/* Members that no option fills are those of the given struct. */
+static void keep_others(const fg_entry *entry, const char *given, char *out)
+{
+    size_t at = 0;
+    while (at < entry->size) {
+        size_t next = entry->size, end = entry->size;
+        for (size_t i = 0; i < entry->option_count; i++) {
+            const size_t offset = entry->options[i].offset;
+            if (offset >= at && offset < next) {
+                next = offset;
+                end = offset + member_size(&entry->options[i]);
+            }
+        }
+        memcpy(out + at, given + at, next - at);
+        at = end;
+    }
+}
+
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err)
 {
     fg_option_values *values = NULL;
@@ -342,6 +391,8 @@ fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_er
     fg_status status = given != NULL ? set_members(entry, given, values, err) : FG_OK;
     if (status == FG_OK)
         status = fgi_row_create(entry, values, out, err);
+    if (status == FG_OK && given != NULL)
+        keep_others(entry, given, *out);
     fg_option_values_destroy(values);
     return status;
 }

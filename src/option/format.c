@@ -84,6 +84,7 @@ static void put_item(writer *w, const fg_option *option, const fgi_option_item *
     case FG_OPTION_CHOICE: /* choices, even 32-true and true, need no quotes */
         put(w, "%s", item->text);
         return;
+    case FG_OPTION_DURATION:
     case FG_OPTION_STRING:
     case FG_OPTION_STRINGS:
     case FG_OPTION_ENTRIES:

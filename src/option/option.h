@@ -35,7 +35,7 @@ struct fg_option_values {
     fgi_option_value *values; /* by option */
 };
 
-/* The range of a number, and whether the word auto is accepted (parse.c). */
+/* The range of a number, and whether the word auto is accepted (range.c). */
 typedef struct fgi_option_range {
     double min, max; /* -INFINITY, INFINITY: no limit */
     bool excludes_min, excludes_max;
@@ -77,8 +77,12 @@ bool fgi_equal_nocase(const char *a, const char *b);
  * and strings are copied. Free it with fgi_free. Errors: FG_ENOMEM. */
 fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
                          fg_error *err);
-/* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. NULL:
- * all defaults. Errors: FG_EINVAL for a value out of range ("sgd: lr: expected ..."), FG_ENOMEM. */
+/* The same as a C program would write it, for fgi_row_of: FG_ZERO and FG_NONE instead of 0. */
+fg_status fgi_row_create_for_c(const fg_entry *entry, const fg_option_values *values, void **out,
+                               fg_error *err);
+/* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. Members
+ * that are no options are copied. NULL: all defaults. Errors: FG_EINVAL for a value out of range
+ * ("sgd: lr: expected ..."), FG_ENOMEM. */
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err);
 /* Completes the struct of a row; may be NULL. */
 typedef fg_status fgi_row_init(void *self, const fg_option_values *values, fg_error *err);

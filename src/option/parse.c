@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -32,36 +33,6 @@ int fgi_option_magnitude(const char *text, double value)
         return 1;
     const bool is_zero = strcspn(text, "123456789") >= strcspn(text, "eE");
     return !is_zero && size < (double)FLT_MIN ? -1 : 0;
-}
-
-/* "0<..1" */
-static void parse_limits(const char *text, const char *dots, fgi_option_range *out)
-{
-    char low[32] = "";
-    const size_t size = (size_t)(dots - text);
-    out->excludes_min = size > 0 && dots[-1] == '<';
-    out->excludes_max = dots[2] == '<';
-    if (size > 0 && size < sizeof low)
-        memcpy(low, text, size);
-    if (size > 0)
-        out->min = fgi_strtod(low, NULL);
-    if (dots[2] != '\0')
-        out->max = fgi_strtod(dots + 2 + out->excludes_max, NULL);
-}
-
-fgi_option_range fgi_option_range_of(const fg_option *option)
-{
-    const bool is_int = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS;
-    const char *text = option->range != NULL ? option->range : "";
-    fgi_option_range out = {.min = -HUGE_VAL, .max = HUGE_VAL};
-    out.has_auto = strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == '|');
-    text += out.has_auto ? 4 + (text[4] == '|') : 0;
-    const char *dots = option->kind != FG_OPTION_CHOICE ? strstr(text, "..") : NULL;
-    if (dots == NULL)
-        return out;
-    out.max = is_int ? FG_OPTION_UNLIMITED : FGI_OPTION_LARGEST;
-    parse_limits(text, dots, &out);
-    return out;
 }
 
 static bool in_range(const fg_option *option, double value)
@@ -154,6 +125,17 @@ static fg_status parse_entry(fg_option_values *values, const fg_option *option,
     return keep_text(values, text->text, out, err);
 }
 
+static fg_status parse_duration(fg_option_values *values, const fg_option *option,
+                                const fg_option_text *text, fgi_option_item *out, fg_error *err)
+{
+    char path[128];
+    if (!fgi_parse_duration(fgi_str_of(text->text), &out->number))
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%.80s'",
+                        fgi_option_path(values, option, path, sizeof path), text->text);
+    return keep_text(values, text->text, out, err);
+}
+
 static fg_status parse_devices(fg_option_values *values, const fg_option *option, const char *text,
                                fgi_option_item *out, fg_error *err)
 {
@@ -182,6 +164,7 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
     case FG_OPTION_CHOICE: return fgi_option_parse_choice(values, option, text, out, err);
     case FG_OPTION_RULES: return parse_rule(values, option, text->text, out, err);
     case FG_OPTION_DEVICES: return parse_devices(values, option, text->text, out, err);
+    case FG_OPTION_DURATION: return parse_duration(values, option, text, out, err);
     case FG_OPTION_BOOL: is_good = parse_bool(text, out); break;
     case FG_OPTION_AMOUNT: is_good = parse_amount(text, out); break;
     case FG_OPTION_INT:

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "option/option.h"
 #include "recipe/config_rows.h"
 #include "recipe/config_table.h"
 #include "report/helpers.h"
@@ -123,6 +124,16 @@ fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_e
 {
     return fg_option_values_select(c->values, section, entry->options, entry->option_count, out,
                                    err);
+}
+
+fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_entry *entry,
+                          void **out, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    FGI_TRY(fgi_config_select(c, section, entry, &values, err));
+    const fg_status status = fgi_row_create_for_c(entry, values, out, err);
+    fg_option_values_destroy(values);
+    return status;
 }
 
 /* ---- lookup ---------------------------------------------------------------------------------- */

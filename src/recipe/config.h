@@ -95,6 +95,11 @@ const fg_entry *fgi_config_entry(const fgi_config *c, fg_registry_kind kind, con
 fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_entry *entry,
                             fg_option_values **out, fg_error *err);
 
+/* Fills a row's struct from the keys of a section, as a C program would (FG_NONE, FG_ZERO); free it
+ * with fgi_free. */
+fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_entry *entry,
+                          void **out, fg_error *err);
+
 /* Replaces a value. Errors begin with the key's path. */
 fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
                          size_t count, const char *place, fg_error *err);

@@ -117,13 +117,17 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
 
 /* ---- keys that list rows --------------------------------------------------------------------- */
 
-static void add_list(fgi_config_table *t, const fgi_config_row *row)
+static void add_list(fgi_config_table *t, const fg_option *list)
 {
-    fg_option option = row->option;
+    const fg_registry_kind kind = strcmp(list->name, "data.augment") == 0 ? FG_REGISTRY_AUGMENTATION
+                                  : strcmp(list->name, "trainer.callbacks") == 0
+                                      ? FG_REGISTRY_CALLBACK
+                                      : FG_REGISTRY_LOGGER;
+    fg_option option = *list;
     fgi_buf help = {0}, choices = {0};
     fgi_buf_printf(&help, "%s Available: ", option.help);
-    for (size_t i = 0; i < fg_registry_count(t->registry, row->kind); i++) {
-        const char *name = fg_registry_at(t->registry, row->kind, i)->name;
+    for (size_t i = 0; i < fg_registry_count(t->registry, kind); i++) {
+        const char *name = fg_registry_at(t->registry, kind, i)->name;
         fgi_buf_printf(&help, "%s%s", i > 0 ? ", " : "", name);
         fgi_buf_printf(&choices, "%s%s", i > 0 ? "|" : "", name);
     }
@@ -131,10 +135,10 @@ static void add_list(fgi_config_table *t, const fgi_config_row *row)
     option.help = keep(t, &help);
     option.range = keep(t, &choices); /* for completion */
     const size_t index = t->count;
-    add(t, &option, row->only);
+    add(t, &option, option.only);
     if (t->count > index) {
         t->keys[index].has_entries = true;
-        t->keys[index].kind = row->kind;
+        t->keys[index].kind = kind;
     }
 }
 
@@ -252,6 +256,17 @@ static void add_options(fgi_config_table *t, const fgi_config_section *s, const 
         }
 }
 
+/* The options of a C struct. */
+static void add_table(fgi_config_table *t, const fgi_config_section *s)
+{
+    const fg_entry *entry = s->table();
+    for (size_t i = 0; i < entry->option_count; i++) {
+        fg_option option = entry->options[i];
+        option.name = path_of(t, s->name, option.name);
+        add(t, &option, option.only != NULL ? path_of(t, s->name, option.only) : NULL);
+    }
+}
+
 static void add_section(fgi_config_table *t, const fgi_config_section *s)
 {
     entries all = {.count = 0};
@@ -262,11 +277,13 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
         add_name(t, s, &all);
         add_options(t, s, &all);
     }
-    for (size_t i = 0; i < s->row_count; i++)
-        if (s->rows[i].has_entries)
-            add_list(t, &s->rows[i]);
+    if (s->table != NULL)
+        add_table(t, s);
+    for (size_t i = 0; i < s->option_count; i++)
+        if (s->options[i].kind == FG_OPTION_ENTRIES)
+            add_list(t, &s->options[i]);
         else
-            add(t, &s->rows[i].option, s->rows[i].only);
+            add(t, &s->options[i], s->options[i].only);
 }
 
 static fg_status check_row(const fg_registry *registry, const fgi_config_section *s,
@@ -288,8 +305,8 @@ fg_status fgi_config_table_check(const fg_registry *registry, fg_error *err)
 {
     for (size_t i = 0; i < fgi_config_section_count; i++) {
         const fgi_config_section *s = &fgi_config_sections[i];
-        for (size_t k = 0; k < s->row_count && s->has_entries; k++)
-            FGI_TRY(check_row(registry, s, &s->rows[k].option, err));
+        for (size_t k = 0; k < s->option_count && s->has_entries; k++)
+            FGI_TRY(check_row(registry, s, &s->options[k], err));
     }
     return FG_OK;
 }

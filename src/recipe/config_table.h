@@ -8,27 +8,20 @@
 #include "base/arena.h"
 #include "recipe/config.h"
 
-/* A key that is not an option of a row. */
-typedef struct fgi_config_row {
-    fg_option option; /* its name is the full path */
-    const char *only; /* "data.format=csv|npy": only then it has an effect; NULL: always */
-    bool has_entries; /* of kind FG_OPTION_ENTRIES: its elements name rows, which its help lists */
-    fg_registry_kind kind; /* of these rows */
-} fgi_config_row;
-
 /* A section, in the order of --print-config: the key `name` (or `format`), whose choices are the
  * rows of a kind, the options of these rows, and further keys. */
 typedef struct fgi_config_section {
     const char *name, *help; /* name "": keys at the top */
     bool has_entries;
     fg_registry_kind kind;
-    const char *key;            /* that names a row: "format" [NULL: "name"] */
-    const char *later;          /* of `name`: rows planned for a later version */
-    bool has_auto;              /* of `name` */
-    const char *initial;        /* of `name` */
-    const char *before, *after; /* help of `name`, before and after that of the rows */
-    const fgi_config_row *rows;
-    size_t row_count;
+    const char *key;                /* that names a row: "format" [NULL: "name"] */
+    const char *later;              /* of `name`: rows planned for a later version */
+    bool has_auto;                  /* of `name` */
+    const char *initial;            /* of `name` */
+    const char *before, *after;     /* help of `name`, before and after that of the rows */
+    const fg_entry *(*table)(void); /* options of a C struct that are keys; NULL: none */
+    const fg_option *options; /* further keys: the name, and that in `only`, is the full path */
+    size_t option_count;
 } fgi_config_section;
 
 extern const fgi_config_section fgi_config_sections[];

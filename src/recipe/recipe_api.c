@@ -178,6 +178,7 @@ void fg_recipe_close(fg_recipe *r)
     fgi_config_destroy(r->c);
     if (r->is_claimed)
         fgi_run_dir_give_back(r->folder);
+    fgi_free(r->trainer_options);
     fgi_free(r->folder);
     fgi_free(r->predictions.data);
     fg_dataset_destroy(r->readable);

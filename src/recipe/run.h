@@ -204,6 +204,7 @@ struct fg_recipe {
     fg_mesh_options mesh;
     fg_client *client; /* for a topology; NULL: the Trainer opens a client */
     fg_trainer *trainer;
+    void *trainer_options; /* what the strings of its options belong to */
     fgi_run_record *record;
     fg_lr_curve *lr_curve;      /* of a search; NULL: none */
     fgi_batch_lr batch_lr;      /* of FG_RECIPE_FIND_BATCH */
@@ -231,8 +232,9 @@ const char *fgi_run_monitor(const fg_recipe *r);
 bool fgi_run_monitor_is_max(const fg_recipe *r);
 /* The limit of epochs as the Trainer gets it: -1: none, 0: max_steps is the only one. */
 int64_t fgi_run_max_epochs(const fgi_config *c);
-/* The options of the Trainer. */
-fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume);
+/* The options of the Trainer; their strings are valid until the next call. */
+fg_status fgi_run_trainer_options(fg_recipe *r, const char *resume, fg_trainer_options *out,
+                                  fg_error *err);
 /* FG_RECIPE_SCHEDULE: fills r->schedule (run_schedule.c). */
 fg_status fgi_run_schedule(fg_recipe *r, fg_error *err);
 

@@ -42,9 +42,11 @@ static double lr_of(const fg_recipe *r, const fg_trainer_options *options, const
 
 static fgi_batch_lr compare_lr(fg_recipe *r)
 {
-    fg_trainer_options options = fgi_run_trainer_options(r, NULL);
+    fg_trainer_options options;
     fg_fit_data data = r->fit_data;
     fg_fit_settings before, now, other;
+    if (fgi_run_trainer_options(r, NULL, &options, NULL) != FG_OK)
+        return (fgi_batch_lr){0};
     options.devices = (fg_trainer_devices){.client = fg_trainer_client(r->trainer)};
     options.limits.max_epochs = 1; /* a schedule requires a limit, which has no effect here */
     if (isnan(lr_of(r, &options, &data, &before)))

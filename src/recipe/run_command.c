@@ -26,25 +26,6 @@ static const char *devices(const fgi_config *c)
                                                     : fgi_config_text(c, "trainer.devices");
 }
 
-/* A limit of batches, as a count or a fraction; all batches are no limit. */
-static int64_t limit_count(const fgi_config *c, const char *key)
-{
-    return fgi_config_fraction(c, key) >= 0 ? 0 : fgi_config_amount(c, key, INT64_MAX);
-}
-
-static double limit_fraction(const fgi_config *c, const char *key)
-{
-    const double fraction = fgi_config_fraction(c, key);
-    return fraction > 0 && fraction < 1 ? fraction : 0;
-}
-
-/* Unlike for other limits, 1.0 has an effect: all batches, without shuffling. */
-static double overfit_fraction(const fgi_config *c)
-{
-    const double fraction = fgi_config_fraction(c, "trainer.overfit_batches");
-    return fraction > 0 ? fraction : 0;
-}
-
 int64_t fgi_run_max_epochs(const fgi_config *c)
 {
     const int64_t steps = fgi_config_int(c, "trainer.max_steps");
@@ -54,24 +35,6 @@ int64_t fgi_run_max_epochs(const fgi_config *c)
     if (epochs >= 0)
         return epochs;
     return steps >= 0 ? 0 : -1;
-}
-
-/* In seconds; 0: auto; -1: not a duration. */
-static double duration(const fgi_config *c, const char *key)
-{
-    double seconds = 0;
-    if (fgi_config_is_auto(c, key))
-        return 0;
-    return fgi_parse_duration(fgi_str_of(fgi_config_text(c, key)), &seconds) ? seconds : -1;
-}
-
-static fg_status check_duration(const fgi_config *c, const char *key, fg_error *err)
-{
-    if (duration(c, key) >= 0)
-        return FG_OK;
-    return fgi_fail(err, FG_EINVAL,
-                    "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%s'",
-                    fgi_config_where(c, key), fgi_config_text(c, key));
 }
 
 /* The steps of which to take a profile; NULL: none. */
@@ -105,85 +68,40 @@ bool fgi_run_monitor_is_max(const fg_recipe *r)
                                      : strcmp(mode, "max") == 0;
 }
 
-static fg_trainer_checkpoints checkpoints(const fg_recipe *r, const char *resume)
+/* What the keys of a configuration do not say. */
+static void set_others(fg_recipe *r, const char *resume, fg_trainer_options *o)
 {
-    const fgi_config *c = r->c;
-    const int64_t save_epochs = fgi_config_int(c, "trainer.ckpt_every_epochs");
-    const int64_t keep = fgi_config_int(c, "trainer.keep_checkpoints");
-    return (fg_trainer_checkpoints){
-        .run_dir = r->folder,
-        .save_every_epochs = save_epochs > 0 ? save_epochs : -1,
-        .save_every_steps = fgi_config_int(c, "trainer.ckpt_every_steps"),
-        .save_every_s = duration(c, "trainer.ckpt_every_time"),
-        .save_top_k = (int)fgi_config_int(c, "trainer.save_top_k"),
-        .name = fgi_config_is_auto(c, "trainer.ckpt_name")
-                    ? NULL
-                    : fgi_config_text(c, "trainer.ckpt_name"),
-        .keep_checkpoints = keep > 0 ? (int)keep : -1,
-        .monitor = fgi_run_monitor(r),
-        .monitor_max = fgi_run_monitor_is_max(r),
-        .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
-        .resume = resume,
-        .overwrite = r->options->fit.overwrite,
-    };
+    o->devices.client = r->client;
+    if (r->client == NULL)
+        o->devices.mesh = r->mesh;
+    else
+        o->devices.devices = NULL;
+    o->limits.fast_dev_run = r->options->fit.fast_dev_run;
+    o->output.profile = profile(r);
+    o->output.loggers = ""; /* those of the configuration are added later */
+    o->output.progress = r->options->progress;
+    o->output.progress_style = r->options->progress_style;
+    o->output.progress_color = r->options->progress_color;
+    o->lr.schedule = &r->task.schedule;
+    o->checkpoints.run_dir = r->folder;
+    o->checkpoints.monitor = fgi_run_monitor(r);
+    o->checkpoints.weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL;
+    o->checkpoints.resume = resume;
+    o->checkpoints.overwrite = r->options->fit.overwrite;
+    o->handle_signals = r->options->fit.handle_signals;
+    o->stops_on_usr1 = fgi_run_requeues(r);
+    o->hang.report = fgi_run_hang;
+    o->hang.report_self = r;
 }
 
-fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume)
+fg_status fgi_run_trainer_options(fg_recipe *r, const char *resume, fg_trainer_options *out,
+                                  fg_error *err)
 {
-    const fgi_config *c = r->c;
-    const int64_t steps = fgi_config_int(c, "trainer.max_steps");
-    const int64_t val_every = fgi_config_int(c, "trainer.val_every_epochs");
-    const double factor = fgi_config_float(c, "trainer.divergence_factor");
-    return (fg_trainer_options){
-        .devices.client = r->client,
-        .devices.accelerator = fgi_config_text(c, "trainer.accelerator"),
-        .devices.devices = r->client != NULL ? NULL : devices(c),
-        .devices.strategy = fgi_config_text(c, "trainer.strategy"),
-        .devices.mesh = r->client != NULL ? (fg_mesh_options){.batch_axes = NULL} : r->mesh,
-        .lr.lr_scaling = fgi_config_text(c, "trainer.lr_scaling"),
-        .lr.base_batch_size = fgi_config_is_auto(c, "trainer.base_batch_size")
-                                  ? 0
-                                  : fgi_config_int(c, "trainer.base_batch_size"),
-        .limits.max_epochs = fgi_run_max_epochs(c),
-        .limits.max_steps = steps > 0 ? steps : 0,
-        .limits.max_time_s = duration(c, "trainer.max_time"),
-        .limits.limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
-        .limits.limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
-        .limits.limit_train_fraction = limit_fraction(c, "trainer.limit_train_batches"),
-        .limits.limit_val_fraction = limit_fraction(c, "trainer.limit_val_batches"),
-        .limits.overfit_batches = limit_count(c, "trainer.overfit_batches"),
-        .limits.overfit_fraction = overfit_fraction(c),
-        .validation.sanity_val_steps = fgi_config_int(c, "trainer.sanity_val_steps"),
-        .limits.fast_dev_run = r->options->fit.fast_dev_run,
-        .validation.val_every_epochs = val_every > 0 ? val_every : -1,
-        .validation.val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
-        .output.log_every = fgi_config_int(c, "trainer.log_every"),
-        .output.profile = profile(r),
-        .output.loggers = "", /* those of the configuration are added later */
-        .numerics.accumulate_grad_batches = fgi_config_int(c, "trainer.accumulate_grad_batches"),
-        .numerics.accumulate_schedule = fgi_config_text(c, "trainer.accumulate_schedule"),
-        .numerics.gradient_clip_val = fgi_config_float(c, "trainer.gradient_clip_val"),
-        .numerics.gradient_clip_algorithm = fgi_config_text(c, "trainer.gradient_clip_algorithm"),
-        .numerics.precision = fgi_config_text(c, "trainer.precision"),
-        .numerics.stochastic_rounding = fgi_config_bool(c, "trainer.stochastic_rounding"),
-        .numerics.detect_anomaly = fgi_config_bool(c, "trainer.detect_anomaly"),
-        .divergence.action = fgi_config_text(c, "trainer.on_divergence"),
-        .divergence.factor = factor > 0 ? factor : FG_ZERO,
-        .divergence.patience = fgi_config_int(c, "trainer.divergence_patience"),
-        .divergence.lr_factor = fgi_config_float(c, "trainer.rollback_lr_factor"),
-        .divergence.max_rollbacks = fgi_config_int(c, "trainer.max_rollbacks"),
-        .lr.schedule = &r->task.schedule,
-        .seed = (uint64_t)fgi_config_int(c, "trainer.seed"),
-        .checkpoints = checkpoints(r, resume),
-        .handle_signals = r->options->fit.handle_signals,
-        .stops_on_usr1 = fgi_run_requeues(r),
-        .output.progress = r->options->progress,
-        .output.progress_style = r->options->progress_style,
-        .output.progress_color = r->options->progress_color,
-        .hang.watchdog_s = fgi_config_float(c, "trainer.watchdog_s"),
-        .hang.report = fgi_run_hang,
-        .hang.report_self = r,
-    };
+    fgi_free(r->trainer_options);
+    FGI_TRY(fgi_config_fill(r->c, "trainer", fg_trainer_options_row(), &r->trainer_options, err));
+    *out = *(const fg_trainer_options *)r->trainer_options;
+    set_others(r, resume, out);
+    return FG_OK;
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -233,8 +151,6 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
     fgi_profile_steps steps;
     FGI_TRY(fgi_run_lr_check(c, err));
     FGI_TRY(fgi_run_requeue_check(r, err));
-    FGI_TRY(check_duration(c, "trainer.max_time", err));
-    FGI_TRY(check_duration(c, "trainer.ckpt_every_time", err));
     if (!fgi_profile_steps_parse(profile(r), &steps))
         return fgi_fail(err, FG_EINVAL, "%s: expected steps such as 10:20, or auto, got '%s'",
                         r->options->fit.profile != NULL ? "--profile"
@@ -369,7 +285,8 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
 {
     fg_attachment attachments[3];
     fg_sharding_rule *rules = NULL;
-    fg_trainer_options options = fgi_run_trainer_options(r, resume);
+    fg_trainer_options options;
+    FGI_TRY(fgi_run_trainer_options(r, resume, &options, err));
     fg_status status = fgi_config_rules(r->c, "trainer.sharding", &rules,
                                         &options.devices.sharding_rule_count, err);
     options.devices.sharding_rules = rules;

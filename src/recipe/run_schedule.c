@@ -32,7 +32,8 @@ static fg_status preview(fg_recipe *r, const fg_trainer_options *options, double
 
 fg_status fgi_run_schedule(fg_recipe *r, fg_error *err)
 {
-    const fg_trainer_options options = fgi_run_trainer_options(r, NULL);
+    fg_trainer_options options;
+    FGI_TRY(fgi_run_trainer_options(r, NULL, &options, err));
     fgi_schedule_view view = {.name = fgi_config_text(r->c, "schedule.name"),
                               .schedule = &r->task.schedule,
                               .momentum =

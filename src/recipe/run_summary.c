@@ -89,7 +89,9 @@ static bool find_settings(fg_recipe *r, fg_fit_settings *out)
     *out = settings != NULL ? *settings : (fg_fit_settings){.device_count = 0};
     if (out->device_count > 0 || client == NULL || r->options->kind != FG_RECIPE_FIND_LR)
         return out->device_count > 0;
-    fg_trainer_options options = fgi_run_trainer_options(r, NULL);
+    fg_trainer_options options;
+    if (fgi_run_trainer_options(r, NULL, &options, NULL) != FG_OK)
+        return false;
     options.devices = (fg_trainer_devices){.client = client};
     const double lr = fgi_run_task_lr(&r->task);
     return fg_trainer_preview(&options, &r->fit_data, lr, out, NULL) == FG_OK;

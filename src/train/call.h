@@ -16,7 +16,7 @@ typedef struct fgi_call {
     bool is_search;            /* it is the latter */
     bool is_stopping;          /* a callback or a signal requested a stop */
     bool is_asked_to_stop;     /* by a request in the run's folder */
-    int64_t deadline_ns;       /* of limits.max_time_s; 0: none */
+    int64_t deadline_ns;       /* of limits.max_time; 0: none */
     int saves_seen;            /* requests for saving that are done (signals.h) */
     fg_error failure;          /* of the callback that stopped the fit with an error */
     int64_t evaluated_batches; /* of the last evaluation */

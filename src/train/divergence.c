@@ -46,65 +46,9 @@ static const double SMOOTHING = 0.9;
 static const double EXPLOSION = 25;   /* times `factor` times the loss of the first step */
 static const double LEAST_WEIGHT = 8; /* samples or tokens whose mean loss is a reference */
 
-/* ---- options --------------------------------------------------------------------------------- */
-
-static bool is_action(const char *action)
-{
-    return action == NULL || strcmp(action, "stop") == 0 || strcmp(action, "rollback") == 0 ||
-           strcmp(action, "ignore") == 0;
-}
-
-static fg_status check_numbers(const fg_trainer_divergence *o, fg_error *err)
-{
-    const double factor = fgi_or_default(o->factor, 4), lr = fgi_or_default(o->lr_factor, 0.5);
-    if (!(factor == 0 || (factor > 1 && isfinite(factor))))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: divergence.factor is %g: expected more than 1, or FG_ZERO",
-                        o->factor);
-    if (o->patience < 0 || o->max_rollbacks < 0)
-        return fgi_fail(err, FG_EINVAL, "trainer: divergence.%s is %lld: expected at least 1",
-                        o->patience < 0 ? "patience" : "max_rollbacks",
-                        (long long)(o->patience < 0 ? o->patience : o->max_rollbacks));
-    if (!(lr > 0 && lr <= 1))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: divergence.lr_factor is %g: expected more than 0, at most 1",
-                        o->lr_factor);
-    return FG_OK;
-}
-
-fg_status fgi_divergence_options_check(const fg_trainer_options *options, fg_error *err)
-{
-    const char *action = options->divergence.action;
-    if (!is_action(action))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: divergence.action is '%s': expected stop, rollback or ignore",
-                        action);
-    if (action != NULL && strcmp(action, "ignore") == 0 && options->numerics.detect_anomaly)
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: detect_anomaly stops at the first gradient that is not finite, "
-                        "but divergence.action is 'ignore': set only one of them");
-    if (action != NULL && strcmp(action, "rollback") == 0 && options->checkpoints.run_dir == NULL &&
-        !options->limits.fast_dev_run)
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: divergence.action is 'rollback', which needs a run_dir: there "
-                        "are no checkpoints to go back to");
-    return check_numbers(&options->divergence, err);
-}
-
-void fgi_divergence_set_defaults(fg_trainer_options *options)
-{
-    fg_trainer_divergence *o = &options->divergence;
-    if (o->action == NULL || options->checkpoints.run_dir == NULL)
-        o->action = o->action != NULL && strcmp(o->action, "ignore") == 0 ? "ignore" : "stop";
-    o->factor = fgi_or_default(o->factor, 4);
-    o->lr_factor = fgi_or_default(o->lr_factor, 0.5);
-    o->patience = o->patience > 0 ? o->patience : 5;
-    o->max_rollbacks = o->max_rollbacks > 0 ? o->max_rollbacks : 3;
-}
-
 static bool acts(const fgi_divergence *d, const char *action)
 {
-    return strcmp(d->of.options->divergence.action, action) == 0;
+    return strcmp(d->of.options->divergence.on_divergence, action) == 0;
 }
 
 enum { MOST_SHOWN = 4 }; /* samples in the error; all are in the file */
@@ -246,7 +190,7 @@ static json_t *describe(const fgi_divergence *d, const fgi_diverged *what, const
         "first_bad_step", has_step ? json_integer(what->first_step) : json_null(), "parameter",
         what->parameter != NULL ? text(fg_variable_name(what->parameter)) : json_null(), "epoch",
         s->epoch >= 0 ? json_integer(s->epoch) : json_null(), "samples", list_samples(d, s),
-        "action", d->of.options->divergence.action, "checkpoint",
+        "action", d->of.options->divergence.on_divergence, "checkpoint",
         d->good[0] != '\0' ? text(d->good) : json_null(), "rollbacks", (json_int_t)d->at.rollbacks);
 }
 
@@ -316,7 +260,7 @@ static void put_what(const fgi_divergence *d, const fgi_diverged *what, const fg
 static void put_next(const fgi_divergence *d, const fgi_diverged *what, fgi_buf *out)
 {
     const char *good = d->good;
-    if (strcmp(d->of.options->divergence.action, "rollback") == 0)
+    if (strcmp(d->of.options->divergence.on_divergence, "rollback") == 0)
         return; /* fit.c continues */
     if (what->reason == FGI_ANOMALY)
         fgi_buf_puts(out, "\nthe step was skipped, and so is any later step with such a gradient");
@@ -353,7 +297,7 @@ void fgi_divergence_start(fgi_divergence *d)
     d->batch_count = 0;
     if (d->of.cursor->step == 0)
         d->at.bad = 0;
-    if (d->at.high >= d->of.options->divergence.patience)
+    if (d->at.high >= d->of.options->divergence.divergence_patience)
         d->at.high = 0; /* the previous fit of this Trainer ended with it */
 }
 
@@ -398,12 +342,12 @@ static bool has_exploded(const fgi_divergence_state *at, double factor, double l
 
 bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *o, double loss)
 {
-    at->exploded = has_exploded(at, o->factor, loss);
+    at->exploded = has_exploded(at, o->divergence_factor, loss);
     if (!isfinite(loss) || at->exploded != 0)
-        return ++at->high >= o->patience; /* not averaged */
-    const double limit =
-        fmax(at->best + (o->factor - 1) * fabs(at->best), at->best + (at->first - at->best) / 2);
-    const bool is_high = o->factor > 0 && at->lines > 0 && loss > limit;
+        return ++at->high >= o->divergence_patience; /* not averaged */
+    const double limit = fmax(at->best + (o->divergence_factor - 1) * fabs(at->best),
+                              at->best + (at->first - at->best) / 2);
+    const bool is_high = o->divergence_factor > 0 && at->lines > 0 && loss > limit;
     at->high = is_high ? at->high + 1 : 0;
     if (at->lines == 0)
         at->first = loss;
@@ -412,7 +356,7 @@ bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *o
     const double smoothed = at->mean / (1 - pow(SMOOTHING, (double)at->lines));
     if (at->lines == 1 || smoothed < at->best)
         at->best = smoothed;
-    return at->high >= o->patience;
+    return at->high >= o->divergence_patience;
 }
 
 void fgi_divergence_first(fgi_divergence *d, double sum, double weight)
@@ -501,7 +445,8 @@ bool fgi_divergence_is_suspected(const fgi_divergence *d)
 
 int fgi_divergence_keep(const fgi_divergence *d)
 {
-    const int keep = d->of.options->checkpoints.keep_checkpoints;
+    const int all = -1, asked = (int)d->of.options->checkpoints.keep_checkpoints;
+    const int keep = asked > 0 ? asked : all;
     if (fgi_divergence_is_suspected(d) || d->at.returned != 0)
         return -1; /* a later checkpoint, which was not good, would count as recent */
     return acts(d, "rollback") && keep == 1 ? 2 : keep;
@@ -536,7 +481,7 @@ void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor)
 {
     d->at.rollbacks = count + 1;
     d->at.returned = 1;
-    d->at.lr_factor = factor * d->of.options->divergence.lr_factor;
+    d->at.lr_factor = factor * d->of.options->divergence.rollback_lr_factor;
     d->is_noticed = false;
     d->batch_count = 0;
 }

@@ -82,8 +82,6 @@ fg_status fgi_divergence_describe(fgi_divergence *d, const fgi_diverged *what, f
 /* ---- use ------------------------------------------------------------------------------------- */
 
 /* Checks the options. Errors: FG_EINVAL. */
-fg_status fgi_divergence_options_check(const fg_trainer_options *options, fg_error *err);
-void fgi_divergence_set_defaults(fg_trainer_options *options);
 
 /* A fit starts; its state has been restored. */
 void fgi_divergence_start(fgi_divergence *d);

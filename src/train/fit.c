@@ -225,7 +225,7 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
         return FG_OK;
     if (is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &rank, err));
-    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_steps, trainer->cursor.step) ||
+    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.ckpt_every_steps, trainer->cursor.step) ||
         fgi_saver_is_requested(trainer->saver))
         FGI_TRY(save(trainer, rank, err));
     return FG_OK;
@@ -330,8 +330,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_END, &at, err));
-    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
-        is_due(o->checkpoints.save_every_steps, trainer->cursor.step) ||
+    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.ckpt_every_epochs, trainer->cursor.epoch) ||
+        is_due(o->checkpoints.ckpt_every_steps, trainer->cursor.step) ||
         fgi_saver_is_requested(trainer->saver))
         FGI_TRY(save(trainer, rank, err));
     return FG_OK;
@@ -515,7 +515,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
 /* A rollback requires a checkpoint to go back to, from the first step on. */
 static fg_status save_first(fg_trainer *trainer, fg_error *err)
 {
-    if (strcmp(trainer->options.divergence.action, "rollback") != 0 ||
+    if (strcmp(trainer->options.divergence.on_divergence, "rollback") != 0 ||
         fgi_divergence_good(&trainer->divergence)[0] != '\0' || !has_more(trainer))
         return FG_OK;
     fgi_saver_set_current(trainer->saver, false);
@@ -724,7 +724,7 @@ static void keep_metrics(fg_trainer *trainer)
 /* When a fit that starts now must end, by the monotonic clock; 0: no limit. */
 static int64_t deadline(const fg_trainer *trainer)
 {
-    const double seconds = trainer->options.limits.max_time_s;
+    const double seconds = trainer->options.limits.max_time;
     return seconds > 0 ? fgi_now_ns() + (int64_t)(seconds * 1e9) : 0;
 }
 
@@ -734,8 +734,10 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     fg_error first = {0}, later = {0};
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     fg_fit_data own = *data;
-    own.no_shuffle |=
-        trainer->options.limits.overfit_batches > 0 || trainer->options.limits.overfit_fraction > 0;
+    const fg_trainer_limits *limits = &trainer->options.limits;
+    own.no_shuffle |= limits->overfit_batches.count > 0 || limits->overfit_batches.fraction > 0;
+    if (limits->limit_val_batches.count == 0 && limits->limit_val_batches.fraction == 0)
+        own.val = NULL;
     data = &own;
     trainer->call.is_running = true;
     trainer->call.deadline_ns = deadline(trainer);

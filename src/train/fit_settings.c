@@ -24,32 +24,10 @@ static const int64_t ENDLESS = INT64_C(1000000000000);
 
 static int rule_of(const fg_trainer_options *o)
 {
-    int rule = o->lr.lr_scaling != NULL ? 0 : NONE;
-    while (o->lr.lr_scaling != NULL && rule < RULES && strcmp(o->lr.lr_scaling, rules[rule]) != 0)
+    int rule = NONE;
+    while (rule < RULES - 1 && strcmp(o->lr.lr_scaling, rules[rule]) != 0)
         rule++;
     return rule;
-}
-
-static bool is_fraction(double fraction) { return fraction >= 0 && fraction <= 1; }
-
-fg_status fgi_settings_check(const fg_trainer_options *o, fg_error *err)
-{
-    if (rule_of(o) == RULES)
-        return fgi_fail(err, FG_EINVAL,
-                        "unknown lr_scaling '%s': expected 'none', 'linear' or 'sqrt'",
-                        o->lr.lr_scaling);
-    if (!is_fraction(o->limits.overfit_fraction) ||
-        (o->limits.overfit_fraction > 0 && o->limits.overfit_batches > 0))
-        return fgi_fail(err, FG_EINVAL,
-                        "overfit_fraction is %g and overfit_batches is %lld: expected a "
-                        "fraction from 0 to 1, or a count",
-                        o->limits.overfit_fraction, (long long)o->limits.overfit_batches);
-    if (!is_fraction(o->limits.limit_train_fraction) || !is_fraction(o->limits.limit_val_fraction))
-        return fgi_fail(err, FG_EINVAL,
-                        "limit_train_fraction %g, limit_val_fraction %g: expected fractions of all "
-                        "batches, 0 to 1",
-                        o->limits.limit_train_fraction, o->limits.limit_val_fraction);
-    return FG_OK;
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -71,12 +49,11 @@ int fgi_batch_shards(const fg_trainer *trainer)
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-int64_t fgi_limit(int64_t batches, double fraction, int64_t all)
+int64_t fgi_limit(fg_amount limit, int64_t all)
 {
-    if (fraction <= 0 || fraction >= 1)
-        return batches;
-    const int64_t part = (int64_t)floor(fraction * (double)all), least = part > 0 ? part : 1;
-    return batches > 0 ? smaller(batches, least) : least;
+    if (limit.fraction >= 1)
+        return 0;
+    return limit.fraction > 0 ? fg_amount_of(limit, all) : limit.count;
 }
 
 static fg_status check_size(const char *name, int64_t size, fg_error *err)
@@ -87,14 +64,14 @@ static fg_status check_size(const char *name, int64_t size, fg_error *err)
                     size > 0 ? ", and at most 2147483647" : "");
 }
 
-fg_status fgi_fraction_check(const char *name, double fraction, const fg_dataset *dataset,
+fg_status fgi_fraction_check(const char *name, fg_amount limit, const fg_dataset *dataset,
                              fg_error *err)
 {
-    if (fraction <= 0 || fraction >= 1 || fg_dataset_count(dataset) >= 0)
+    if (limit.fraction <= 0 || limit.fraction >= 1 || fg_dataset_count(dataset) >= 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%s_fraction %g: the source does not report its length; set %s_batches", name,
-                    fraction, name);
+                    "%s is %g, but the source does not report its length: set a number of batches",
+                    name, limit.fraction);
 }
 
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
@@ -222,14 +199,14 @@ fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_err
     FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     const int64_t count = fg_dataset_count(data->train);
     FGI_TRY(check_samples(trainer, count, err));
-    FGI_TRY(fgi_fraction_check("limit_train", o->limits.limit_train_fraction, data->train, err));
+    FGI_TRY(
+        fgi_fraction_check("limit_train_batches", o->limits.limit_train_batches, data->train, err));
     int64_t batches = count_batches(data, size);
     if (batches == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? " (the incomplete one is dropped)" : "");
-    trainer->fit.train_limit =
-        fgi_limit(o->limits.limit_train_batches, o->limits.limit_train_fraction, batches);
+    trainer->fit.train_limit = fgi_limit(o->limits.limit_train_batches, batches);
     if (trainer->fit.train_limit > 0)
         batches =
             batches < 0 ? trainer->fit.train_limit : smaller(batches, trainer->fit.train_limit);

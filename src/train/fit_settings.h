@@ -7,17 +7,16 @@
 #include <fulgurite/train.h>
 
 /* Checks the options that determine steps and learning rates. */
-fg_status fgi_settings_check(const fg_trainer_options *o, fg_error *err);
 /* Shards of a batch. The client is open, or it is a preview. */
 int fgi_batch_shards(const fg_trainer *trainer);
 /* Samples of a batch on all devices together. The client is open. */
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);
 /* Refuses a fraction of a source of unknown length; name: "limit_val". */
-fg_status fgi_fraction_check(const char *name, double fraction, const fg_dataset *dataset,
+fg_status fgi_fraction_check(const char *name, fg_amount limit, const fg_dataset *dataset,
                              fg_error *err);
 /* The limit on the batches, of `all`; 0: no limit. */
-int64_t fgi_limit(int64_t batches, double fraction, int64_t all);
+int64_t fgi_limit(fg_amount limit, int64_t all);
 /* Determines the settings before anything is compiled or restored; sets the optimizer's schedule.
  */
 fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);

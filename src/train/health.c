@@ -28,7 +28,7 @@ static void advise(fgi_health *h, int64_t step)
     const float *health = h->value;
     const bool is_scaled = fgi_optimizer_scales_loss(*h->of.optimizer);
     const double lost = (double)health[FGI_HEALTH_LOST];
-    const bool is_ignored = strcmp(h->of.options->divergence.action, "ignore") == 0;
+    const bool is_ignored = strcmp(h->of.options->divergence.on_divergence, "ignore") == 0;
     if (health[FGI_HEALTH_BAD] > 0 && is_ignored && !is_scaled && !h->has_warned_of_bad)
         fgi_log(
             FG_LOG_WARNING,

@@ -36,11 +36,9 @@ static inline bool fgi_metric_is_max(const char *name)
            fgi_ends_with(name, "precision") || fgi_ends_with(name, "recall");
 }
 
-/* The option `mode` of callbacks with a monitor. */
-typedef enum fgi_metric_mode { FGI_MODE_AUTO, FGI_MODE_MIN, FGI_MODE_MAX } fgi_metric_mode;
-static inline bool fgi_metric_has_mode_max(fgi_metric_mode mode, const char *name)
+static inline bool fgi_metric_has_mode_max(fg_metric_mode mode, const char *name)
 {
-    return mode == FGI_MODE_AUTO ? fgi_metric_is_max(name) : mode == FGI_MODE_MAX;
+    return mode == FG_MODE_AUTO ? fgi_metric_is_max(name) : mode == FG_MODE_MAX;
 }
 
 /* Whether a name is that of a metric of training. */

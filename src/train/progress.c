@@ -497,7 +497,8 @@ static void note_best(fgi_progress *p, const fg_progress *at, const char *prefix
     for (size_t i = 0; i < at->metric_count && o->monitor != NULL; i++)
         if (strcmp(at->metrics[i].name, o->monitor) == 0 &&
             strncmp(o->monitor, prefix, strlen(prefix)) == 0 &&
-            is_best(&p->of.cursor->top, o->monitor_max, at->metrics[i].value)) {
+            is_best(&p->of.cursor->top, fgi_metric_has_mode_max(o->monitor_mode, o->monitor),
+                    at->metrics[i].value)) {
             p->best.value = at->metrics[i].value;
             (void)snprintf(p->best.name, sizeof p->best.name, "%s", o->monitor + strlen(prefix));
         }

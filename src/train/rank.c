@@ -65,7 +65,7 @@ fg_status fgi_rank_check(fgi_stage *const *stages, const fg_trainer_checkpoints 
     FGI_TRY(fgi_metric_check(stages, "trainer: monitor", o->monitor, kind, err));
     size_t count = fgi_known_metrics(stages[FGI_TRAIN], known);
     count += fgi_known_metrics(stages[FGI_VAL], known + count);
-    const char *at = o->name;
+    const char *at = o->ckpt_name;
     while (fgi_ckpt_name_next_metric(&at, name, sizeof name))
         if (fgi_metric_find(known, count, name) == count)
             return refuse("trainer: checkpoint names", "", name, known, count, err);
@@ -74,7 +74,9 @@ fg_status fgi_rank_check(fgi_stage *const *stages, const fg_trainer_checkpoints 
 
 fgi_best_rule fgi_best_rule_of(const fg_trainer_checkpoints *o)
 {
-    return (fgi_best_rule){.monitor = o->monitor, .is_max = o->monitor_max, .most = o->save_top_k};
+    return (fgi_best_rule){.monitor = o->monitor,
+                           .is_max = fgi_metric_has_mode_max(o->monitor_mode, o->monitor),
+                           .most = (int)o->save_top_k};
 }
 
 fgi_rank fgi_rank_metrics(fgi_best_list *list, const fgi_best_rule *rule, int64_t step,

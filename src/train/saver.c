@@ -56,7 +56,7 @@ void fgi_saver_reset(fgi_saver *saver)
 
 bool fgi_saver_is_due(const fgi_saver *saver)
 {
-    const double every_s = saver->of.o->save_every_s;
+    const double every_s = saver->of.o->ckpt_every_time;
     return every_s > 0 && (double)(fgi_now_ns() - saver->begun_ns) >= every_s * 1e9;
 }
 

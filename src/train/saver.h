@@ -43,7 +43,7 @@ void fgi_saver_set_current(fgi_saver *saver, bool is_current);
 const char *fgi_saver_last(const fgi_saver *saver);
 /* Records the last checkpoint: for fgi_saver_last, the result and the watchdog. */
 void fgi_saver_remember(fgi_saver *saver, const char *path);
-/* Whether save_every_s have passed since the last save began, or the fit. */
+/* Whether ckpt_every_time have passed since the last save began, or the fit. */
 bool fgi_saver_is_due(const fgi_saver *saver);
 /* Sets whether a callback requests a save. */
 void fgi_saver_request(fgi_saver *saver, bool is_requested);

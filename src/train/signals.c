@@ -191,7 +191,7 @@ static void check_time(const fg_trainer_options *o, fgi_call *call)
     call->is_stopping = true;
     if (reason[0] == '\0')
         (void)fgi_snprintf(reason, sizeof call->result.stop_reason,
-                           "max_time: the time limit of %.6g s is reached", o->limits.max_time_s);
+                           "max_time: the time limit of %.6g s is reached", o->limits.max_time);
 }
 
 static void check_signals(const fg_trainer_options *o, fgi_call *call)

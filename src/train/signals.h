@@ -19,7 +19,7 @@ fgi_span_listener fgi_signals_listener(void);
 /* A training step begins, or has finished on the devices: the note says how many have not. Called
  * by any thread. */
 void fgi_signals_step(bool is_begin);
-/* Whether a callback, a signal during a fit that handles signals, limits.max_time_s or a request in
+/* Whether a callback, a signal during a fit that handles signals, limits.max_time or a request in
  * the run's folder (base/run_lock.h) requests a stop. */
 bool fgi_stop_requested(const fg_trainer_options *o, fgi_call *call, fgi_run *run);
 /* Whether there was a SIGUSR1 since the last call, or since the fit started. */

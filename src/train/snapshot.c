@@ -215,7 +215,7 @@ static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *e
     const fgi_cursor *cursor = &trainer->cursor;
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     const fg_result *result = &trainer->call.result;
-    fgi_ckpt_name_make(trainer->options.checkpoints.name, cursor->step, cursor->epoch,
+    fgi_ckpt_name_make(trainer->options.checkpoints.ckpt_name, cursor->step, cursor->epoch,
                        result->metrics, result->metric_count, s->name, sizeof s->name - 16);
     s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (s->folder == NULL)
@@ -223,7 +223,7 @@ static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *e
     FGI_TRY(find_path(s, err));
     s->top = cursor->top;
     fgi_best_list_enter(&s->top, &rule, cursor->step, s->name);
-    if (strcmp(trainer->options.divergence.action, "rollback") == 0)
+    if (strcmp(trainer->options.divergence.on_divergence, "rollback") == 0)
         s->before = cursor->top;
     return FG_OK;
 }
@@ -418,11 +418,9 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
                         "%s was trained by '%s', not by '%s'\n"
                         "to change the optimizer, start from its weights instead",
                         path, had, have);
-    if (have != NULL && json_is_integer(seed) &&
-        (uint64_t)json_integer_value(seed) != trainer->options.seed)
-        fgi_log(FG_LOG_WARNING, "%s was trained with seed %llu, but the run has seed %llu", path,
-                (unsigned long long)json_integer_value(seed),
-                (unsigned long long)trainer->options.seed);
+    if (have != NULL && json_is_integer(seed) && json_integer_value(seed) != trainer->options.seed)
+        fgi_log(FG_LOG_WARNING, "%s was trained with seed %lld, but the run has seed %lld", path,
+                (long long)json_integer_value(seed), (long long)trainer->options.seed);
     return FG_OK;
 }
 

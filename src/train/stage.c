@@ -698,7 +698,7 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
                         stage_names[kind], part_names[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     if (kind == FGI_VAL)
-        FGI_TRY(fgi_fraction_check("limit_val", trainer->options.limits.limit_val_fraction,
+        FGI_TRY(fgi_fraction_check("limit_val_batches", trainer->options.limits.limit_val_batches,
                                    data->val, err));
     *out = describe(kind, data, batch_size);
     out->trainable = trainable_mark(trainer, kind);
@@ -762,9 +762,7 @@ int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)
 {
     const fg_trainer_options *o = &trainer->options;
     const int64_t all = fg_loader_batch_count(trainer->stage[kind]->loader);
-    return kind == FGI_VAL
-               ? fgi_limit(o->limits.limit_val_batches, o->limits.limit_val_fraction, all)
-               : 0;
+    return kind == FGI_VAL ? fgi_limit(o->limits.limit_val_batches, all) : 0;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -39,15 +39,7 @@ static bool has_mesh(const fg_trainer_devices *o)
 
 fg_status fgi_strategy_check(const fg_trainer_devices *o, fg_error *err)
 {
-    static const char *const known[] = {"auto", "single", "ddp", "fsdp"};
-    bool is_known = false;
     fgi_device_list list;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        is_known |= is(o->strategy, known[i]);
-    if (!is_known)
-        return fgi_fail(err, FG_EINVAL,
-                        "unknown strategy '%s': expected 'auto', 'single', 'ddp' or 'fsdp'",
-                        o->strategy);
     if (o->client != NULL && (o->devices != NULL || has_mesh(o)))
         return fgi_fail(err, FG_EINVAL,
                         "devices and mesh apply only to a client that the Trainer opens: "

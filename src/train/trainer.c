@@ -152,7 +152,7 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     return create_progress(trainer, err);
 }
 
-/* Copies what the options point to, and completes the schedule. */
+/* Copies what is no row of the table, and completes the schedule. */
 static fg_status keep_options(fg_trainer *trainer, fg_error *err)
 {
     fg_schedule schedule;
@@ -169,18 +169,19 @@ static fg_status keep_options(fg_trainer *trainer, fg_error *err)
 
 fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
 {
+    fg_trainer_options *o = NULL;
     *out = NULL;
-    fg_trainer_options o = options != NULL ? *options : (fg_trainer_options){0};
-    fgi_trial_settle(&o);
-    FGI_TRY(fgi_options_check(&o, err));
+    FGI_TRY(fgi_trainer_options_create(options, &o, err));
     fg_trainer *trainer = fgi_calloc(1, sizeof *trainer);
-    if (trainer == NULL)
+    if (trainer == NULL) {
+        fgi_free(o);
         return fgi_no_memory(err);
-    trainer->options = o;
+    }
+    trainer->options = *o;
+    trainer->own_options = o;
     trainer->cursor = fgi_cursor_start();
-    trainer->precision = fgi_precision_find(o.numerics.precision, NULL);     /* checked above */
-    (void)fgi_accumulation_parse(&o.numerics, &trainer->accumulation, NULL); /* checked above */
-    fgi_options_set_defaults(&trainer->options);
+    trainer->precision = fgi_precision_find(o->numerics.precision, NULL);     /* checked above */
+    (void)fgi_accumulation_parse(&o->numerics, &trainer->accumulation, NULL); /* checked above */
     fg_status status = keep_options(trainer, err);
     if (status == FG_OK)
         status = create_parts(trainer, err);
@@ -209,6 +210,7 @@ void fg_trainer_destroy(fg_trainer *trainer)
     if (trainer->client != trainer->options.devices.client)
         fg_client_close(trainer->client);
     fgi_free(trainer->schedule_options);
+    fgi_free(trainer->own_options);
     fgi_arena_fini(&trainer->strings);
     fgi_free(trainer);
 }
@@ -470,6 +472,19 @@ static void on_read(void *ledger, int64_t begin_ns, int64_t end_ns)
     fgi_ledger_add(ledger, FGI_READ, begin_ns, end_ns);
 }
 
+/* A monitor that is auto depends on whether there is validation. */
+static void choose_monitor(fg_trainer *trainer, const fg_fit_data *data)
+{
+    const fg_trainer_options *given = trainer->own_options;
+    const bool validates =
+        given->validation.val_every_epochs > 0 || given->validation.val_every_steps > 0;
+    const bool is_limited_to_none =
+        given->limits.limit_val_batches.count == 0 && given->limits.limit_val_batches.fraction == 0;
+    if (given->checkpoints.monitor == NULL)
+        trainer->options.checkpoints.monitor =
+            data->val != NULL && validates && !is_limited_to_none ? "val_loss" : "train_loss";
+}
+
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                             fg_error *err)
 {
@@ -485,6 +500,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer is running: a callback must not start it again");
     FGI_TRY(fgi_watchdog_start(trainer->watchdog, err));
+    choose_monitor(trainer, data);
     fgi_watch_checkpoint(trainer->watchdog, fgi_saver_last(trainer->saver));
     trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
     fgi_here_take(&trainer->call.file, &trainer->call.line);

@@ -57,9 +57,10 @@ typedef struct fgi_preview {
 } fgi_preview;
 
 struct fg_trainer {
-    fg_trainer_options options; /* strings and the schedule are in `strings` */
-    fgi_arena strings;
-    void *schedule_options; /* those of the schedule, unless they are borrowed */
+    fg_trainer_options options;
+    fg_trainer_options *own_options; /* owns the strings of the table's rows */
+    fgi_arena strings;               /* other strings, and the schedule */
+    void *schedule_options;          /* those of the schedule, unless they are borrowed */
     const struct fgi_precision *precision;
     fgi_accumulation accumulation; /* batches of a step */
     fg_client *client;             /* closed with the Trainer unless it is options.devices.client */

@@ -1,4 +1,5 @@
-/* trainer_options.c - the options of a Trainer: checked, copied, with their defaults.
+/* trainer_options.c - the options of a Trainer: their names, defaults, ranges and help, in a
+ * configuration and in C, and what they mean together.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/trainer_options.h"
@@ -9,40 +10,173 @@
 #include "base/error.h"
 #include "base/reserved.h"
 #include "ckpt/attach.h"
+#include "option/option.h"
 #include "trace/precision.h"
 #include "train/accumulation.h"
+#include "train/best_list.h"
 #include "train/ckpt_name.h"
-#include "train/divergence.h"
-#include "train/fit_settings.h"
 #include "train/profile_steps.h"
 #include "train/progress.h"
 #include "train/strategy.h"
 
-enum { MOST_S = 1000000000 }; /* of limits.max_time_s: about 32 years */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-void fgi_trial_settle(fg_trainer_options *o)
-{
-    if (o->limits.overfit_batches > 0 || o->limits.overfit_fraction > 0) {
-        o->limits.limit_train_batches = o->limits.limit_val_batches = o->limits.overfit_batches;
-        o->limits.limit_train_fraction = o->limits.limit_val_fraction = o->limits.overfit_fraction;
-    }
-    if (!o->limits.fast_dev_run)
-        return;
-    o->limits.max_epochs = 1;
-    o->limits.max_steps = 0;
-    o->limits.limit_train_batches = o->limits.limit_val_batches = 1;
-    o->limits.limit_train_fraction = o->limits.limit_val_fraction = 0;
-    o->validation.val_every_epochs = 1;
-    o->validation.val_every_steps = 0;
-    o->output.log_every = 1;
-    o->validation.sanity_val_steps = 0;
-    o->checkpoints.run_dir = NULL;
-    o->output.profile = NULL;
-    if (o->checkpoints.resume != NULL &&
-        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
-         strcmp(o->checkpoints.resume, "auto") == 0))
-        o->checkpoints.resume = NULL; /* of the run folder */
-}
+#define ROW(name, member, kind, initial, range, example, ...)                                      \
+    FG_OPTION_AS(#name, fg_trainer_options, member, kind, initial, range, example, __VA_ARGS__)
+
+/* In the order of --print-config. */
+static const fg_option options[] = {
+    ROW(accelerator, devices.accelerator, CHOICE, "auto", "auto|tpu|cuda|cpu", "cuda",
+        "Where to train; `fulgurite devices` lists what is available. auto: a TPU if there is one, "
+        "otherwise an NVIDIA GPU (cuda), otherwise the CPU. A named accelerator never falls back "
+        "to "
+        "another.",
+        .spellings = "gpu=cuda|nvidia=cuda"),
+    ROW(devices, devices.devices, DEVICES, "auto", "auto", "8",
+        "Devices of the accelerator to use: 8 uses the first eight, [1] only the second, \"0,2\" "
+        "or "
+        "[0, 2] those two; auto and -1 use all (on the CPU: one). On the CPU a number creates that "
+        "many virtual devices, for development."),
+    ROW(strategy, devices.strategy, CHOICE, "auto", "auto|single|ddp|fsdp", "fsdp",
+        "How devices share the work. single: one device; ddp: each device has the whole model and "
+        "a "
+        "part of every batch; fsdp: large parameters, their gradients and their optimizer state "
+        "are "
+        "sharded across the devices too. auto: ddp on several devices.",
+        .spellings = "dp=ddp"),
+    ROW(precision, numerics.precision, CHOICE, "32-true",
+        "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true", "bf16-mixed",
+        "32-true: f32; bf16-mixed: matmuls and convolutions in bf16, everything else in f32; "
+        "bf16-true: the parameters in bf16 too; 16-mixed and 16-true: the same in f16, with loss "
+        "scaling; 64-true: f64. TPUs do not support f16 and f64.",
+        .spellings = "32=32-true|fp32=32-true|f32=32-true|float32=32-true|bf16=bf16-mixed|"
+                     "bfloat16=bf16-mixed|16=16-mixed|fp16=16-mixed|f16=16-mixed|float16=16-mixed|"
+                     "64=64-true|"
+                     "fp64=64-true|f64=64-true|float64=64-true"),
+    ROW(stochastic_rounding, numerics.stochastic_rounding, BOOL, "false", NULL, "true",
+        "Round updated parameters stochastically, so that small updates are not lost.",
+        .only = "precision=bf16-true"),
+    ROW(detect_anomaly, numerics.detect_anomaly, BOOL, "false", NULL, "true",
+        "End the run at the first gradient that is not finite, and name the step and the "
+        "parameter."),
+    ROW(on_divergence, divergence.on_divergence, CHOICE, "stop", "stop|rollback|ignore", "rollback",
+        "What to do if a loss or a gradient is not finite, or the loss has risen too far: end the "
+        "run; continue from the last good checkpoint with a smaller learning rate; or continue."),
+    ROW(divergence_factor, divergence.divergence_factor, FLOAT, "4", "0..", "10",
+        "The loss has risen too far if it is above this multiple of its lowest smoothed value, and "
+        "above the middle between the first and the lowest, or if it explodes to 25 times this "
+        "multiple of the loss of the first step. 0: only values that are not finite count."),
+    ROW(divergence_patience, divergence.divergence_patience, INT, "5", "1..", "10",
+        "Number of consecutive log lines (trainer.log_every) in which the loss must be too high "
+        "before training counts as diverged."),
+    ROW(rollback_lr_factor, divergence.rollback_lr_factor, FLOAT, "0.5", "1e-6..1", "0.3",
+        "Multiply the learning rate by this at each rollback.", .only = "on_divergence=rollback"),
+    ROW(max_rollbacks, divergence.max_rollbacks, INT, "3", "1..", "5",
+        "Maximum number of rollbacks, including those before a resume. The next divergence ends "
+        "the "
+        "run.",
+        .only = "on_divergence=rollback"),
+    ROW(lr_scaling, lr.lr_scaling, CHOICE, "none", "none|linear|sqrt", "linear",
+        "Scale optimizer.lr with the batch: linear: multiply by k; sqrt: by the square root of k. "
+        "k "
+        "is the number of samples per step divided by base_batch_size."),
+    ROW(base_batch_size, lr.base_batch_size, INT, "auto", "auto|1..", "256",
+        "The batch size that optimizer.lr is meant for. auto: one device's batch, so that k is the "
+        "number of devices times accumulate_grad_batches.",
+        .only = "lr_scaling=linear|sqrt"),
+    ROW(accumulate_grad_batches, numerics.accumulate_grad_batches, INT, "1", "1..1048576", "4",
+        "Batches per optimizer step: the optimizer gets the mean gradient over all their samples, "
+        "with the memory use of one batch."),
+    ROW(accumulate_schedule, numerics.accumulate_schedule, STRING, NULL, NULL, "\"0=1,4=2\"",
+        "Batches per optimizer step that change by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, "
+        "then 4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the "
+        "number of epoch 0."),
+    ROW(gradient_clip_val, numerics.gradient_clip_val, FLOAT, "0", "0..", "1",
+        "Limit the gradient of each optimizer step to this: its norm, or each element. 0: no "
+        "limit."),
+    ROW(gradient_clip_algorithm, numerics.gradient_clip_algorithm, CHOICE, "norm", "norm|value",
+        "value",
+        "norm: scale the whole gradient down if its L2 norm, over all parameters, is larger than "
+        "gradient_clip_val. value: limit each element to the range -gradient_clip_val to "
+        "gradient_clip_val."),
+    ROW(max_epochs, limits.max_epochs, INT, "auto", "auto|-1..", "30",
+        "Number of epochs; -1: no limit. auto: 10, or no limit if max_steps is given."),
+    ROW(max_steps, limits.max_steps, INT, "-1", "-1..", "10000",
+        "Number of optimizer steps; -1: no limit."),
+    ROW(max_time, limits.max_time, DURATION, "auto", "auto", "8h30m",
+        "End training after this time, even in the middle of an epoch. The state is saved, the "
+        "last "
+        "weights are validated, which takes further time, and --resume continues from there, with "
+        "the "
+        "full time again. Numbers with the units d, h, m and s, or DD:HH:MM:SS. Compilation "
+        "counts. "
+        "auto: no limit."),
+    ROW(limit_train_batches, limits.limit_train_batches, AMOUNT, "1.0", NULL, "0.1",
+        "Use this many batches of each epoch: a fraction (0.1) or a count (100)."),
+    ROW(limit_val_batches, limits.limit_val_batches, AMOUNT, "1.0", NULL, "20",
+        "Use this many batches of each validation: a fraction (0.1) or a count (100); 0: do not "
+        "validate."),
+    ROW(overfit_batches, limits.overfit_batches, AMOUNT, "0", NULL, "10",
+        "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in every "
+        "epoch without shuffling, and validate on as many: a correct model overfits them; 0: off."),
+    ROW(sanity_val_steps, validation.sanity_val_steps, INT, "2", "-1..", "0",
+        "Validation batches to run before training starts, to catch errors early. Their metrics "
+        "are discarded. 0: none; -1: all."),
+    ROW(val_every_epochs, validation.val_every_epochs, INT, "1", "0..", "5",
+        "Validate every n epochs, and after the last one; 0: not by epochs."),
+    ROW(val_every_steps, validation.val_every_steps, INT, "0", "0..", "500",
+        "Validate every n optimizer steps, and after the last one; 0: not by steps."),
+    ROW(log_every, output.log_every, INT, "50", "1..", "10",
+        "Log training metrics every n optimizer steps."),
+    ROW(profile, output.profile, STRING, NULL, NULL, "100:110",
+        "Take a profile of these steps, first:last, starting at 1: when each thread and device did "
+        "what, written to profile in the run's folder for Perfetto, XProf and TensorBoard. auto: "
+        "ten "
+        "steps after the first ten of this fit, or its last ten. Empty: none."),
+    ROW(seed, seed, INT, "0", "0..", "42",
+        "Seed of the initial weights, the order of samples and dropout. Two runs with the same "
+        "seed "
+        "give the same results."),
+    ROW(watchdog_s, hang.watchdog_s, FLOAT, "1800", "0..1e9", "600",
+        "Stop the run after this many seconds without progress on a device or from the data: print "
+        "what it waited for, write the stacks of all threads to hang.txt in the run's folder, exit "
+        "with status 3. Compilation is not counted; 0: wait forever."),
+    ROW(ckpt_every_epochs, checkpoints.ckpt_every_epochs, INT, "1", "0..", "10",
+        "Save a checkpoint every n epochs; 0: not by epochs. The final state is always saved."),
+    ROW(ckpt_every_steps, checkpoints.ckpt_every_steps, INT, "0", "0..", "1000",
+        "Save a checkpoint every n optimizer steps; 0: not by steps."),
+    ROW(ckpt_every_time, checkpoints.ckpt_every_time, DURATION, "auto", "auto", "30m",
+        "Save a checkpoint when this time has passed since the last save: numbers with the units "
+        "d, "
+        "h, m and s. auto: not by time."),
+    ROW(ckpt_name, checkpoints.ckpt_name, STRING, "auto", "auto",
+        "epoch={epoch:02d}-val_loss={val_loss:.3f}",
+        "Names of checkpoints: {step}, {epoch} (whole epochs done) and names of metrics, with "
+        "formats as in Python, between letters, digits, '.', '_', '=' and '-'. Without {step}, it "
+        "is "
+        "appended. auto: step-{step:09d}."),
+    ROW(save_top_k, checkpoints.save_top_k, INT, "1", "1..16", "3",
+        "Save and keep this many of the best checkpoints by trainer.monitor, in addition to the "
+        "newest."),
+    ROW(keep_checkpoints, checkpoints.keep_checkpoints, INT, "2", "0..1048576", "5",
+        "Keep this many of the newest checkpoints, in addition to the best; 0: all."),
+    ROW(monitor, checkpoints.monitor, STRING, "auto", "auto", "val_acc",
+        "The metric that decides which checkpoint is the best. auto: val_loss, or train_loss "
+        "without validation."),
+    FG_OPTION_ENUM_AS("monitor_mode", fg_trainer_options, checkpoints.monitor_mode, "auto",
+                      "auto|min|max", "max",
+                      "Whether a smaller or a larger value is better. auto: max for names that end "
+                      "in acc, f1, precision, recall or r2, "
+                      "otherwise min.",
+                      .spellings = "minimize=min|maximize=max"),
+};
+
+static const fg_entry row = {
+    .name = "trainer", .help = "the training loop", FG_OPTIONS(options, fg_trainer_options)};
+
+const fg_entry *fg_trainer_options_row(void) { return &row; }
+
+/* ---- what they mean together ----------------------------------------------------------------- */
 
 static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
 {
@@ -61,108 +195,123 @@ static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
     return FG_OK;
 }
 
-static fg_status check_clip(const fg_trainer_numerics *o, fg_error *err)
+/* Whether it names a checkpoint in run_dir. */
+static bool is_of_run(const char *resume)
 {
-    const char *algorithm = o->gradient_clip_algorithm;
-    if (!(o->gradient_clip_val >= 0 && isfinite(o->gradient_clip_val)))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: gradient_clip_val is %g: expected more than 0, or 0 for no "
-                        "clipping",
-                        o->gradient_clip_val);
-    if (algorithm != NULL && strcmp(algorithm, "norm") != 0 && strcmp(algorithm, "value") != 0)
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: gradient_clip_algorithm is '%s': expected norm or value",
-                        algorithm);
-    return FG_OK;
+    return resume != NULL && (strcmp(resume, "last") == 0 || strcmp(resume, "best") == 0 ||
+                              strcmp(resume, "auto") == 0);
 }
 
-static fg_status check_saves(const fg_trainer_checkpoints *o, fg_error *err)
+/* fast_dev_run and overfit_batches replace other options. */
+void fgi_trainer_options_settle(fg_trainer_options *o)
 {
-    if (!(o->save_every_s >= 0 && o->save_every_s <= MOST_S))
-        return fgi_fail(err, FG_EINVAL, "trainer: save_every_s is %g: expected 0 to %g",
-                        o->save_every_s, (double)MOST_S);
-    if (o->save_top_k > FGI_BEST_MOST)
-        return fgi_fail(err, FG_EINVAL, "trainer: save_top_k is %d: expected at most %d",
-                        o->save_top_k, (int)FGI_BEST_MOST);
-    if (o->name != NULL)
-        FGI_TRY_CTX(fgi_ckpt_name_check(o->name, err), err, "trainer");
-    return FG_OK;
+    fg_trainer_limits *l = &o->limits;
+    if (l->overfit_batches.count > 0 || l->overfit_batches.fraction > 0)
+        l->limit_train_batches = l->limit_val_batches = l->overfit_batches;
+    if (l->max_epochs == FG_AUTO)
+        l->max_epochs = l->max_steps > 0 ? -1 : 10;
+    if (o->checkpoints.ckpt_name == NULL)
+        o->checkpoints.ckpt_name = FGI_CKPT_NAME_DEFAULT;
+    if (!l->fast_dev_run)
+        return;
+    l->max_epochs = 1;
+    l->max_steps = -1;
+    l->limit_train_batches = l->limit_val_batches = (fg_amount){.count = 1};
+    o->validation = (fg_trainer_validation){.val_every_epochs = 1};
+    o->output.log_every = 1;
+    o->output.profile = NULL;
+    o->checkpoints.run_dir = NULL;
+    if (is_of_run(o->checkpoints.resume))
+        o->checkpoints.resume = NULL;
+    if (strcmp(o->divergence.on_divergence, "rollback") == 0)
+        o->divergence.on_divergence = "stop"; /* there are no checkpoints to go back to */
 }
 
-static fg_status check_profile(const fg_trainer_options *o, fg_error *err)
+static fg_status check_files(const fg_trainer_options *o, fg_error *err)
 {
+    const fg_trainer_checkpoints *c = &o->checkpoints;
     const char *profile = o->output.profile;
     fgi_profile_steps steps;
     if (!fgi_profile_steps_parse(profile, &steps))
         return fgi_fail(err, FG_EINVAL,
-                        "trainer: profile is '%s': expected steps such as 10:20, or auto", profile);
-    if ((steps.is_auto || steps.first > 0) && o->checkpoints.run_dir == NULL)
-        return fgi_fail(err, FG_EINVAL, "trainer: profile is '%s', which needs a run_dir", profile);
+                        "trainer.profile: expected steps such as 10:20, or auto, got '%s'",
+                        profile);
+    if (c->run_dir == NULL && (steps.is_auto || steps.first > 0))
+        return fgi_fail(err, FG_EINVAL, "trainer.profile is '%s', which needs a run_dir", profile);
+    if (c->run_dir == NULL && is_of_run(c->resume))
+        return fgi_fail(err, FG_EINVAL, "trainer.resume is '%s', which needs a run_dir", c->resume);
+    if (c->run_dir == NULL && strcmp(o->divergence.on_divergence, "rollback") == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.on_divergence is rollback, which needs a run_dir: there are no "
+                        "checkpoints to go back to");
+    FGI_TRY_CTX(fgi_ckpt_name_check(c->ckpt_name, err), err, "trainer");
+    return fgi_attach_check("trainer", c->attachments, c->attachment_count, err);
+}
+
+static fg_status check_numerics(const fg_trainer_options *o, fg_error *err)
+{
+    const fg_trainer_numerics *n = &o->numerics;
+    const double factor = o->divergence.divergence_factor;
+    if (n->stochastic_rounding && fgi_precision_find(n->precision, NULL)->parameter != FG_BF16)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.stochastic_rounding is for precision bf16-true, not %s",
+                        n->precision);
+    if (factor != 0 && factor <= 1)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.divergence_factor: expected more than 1, or 0, got %g", factor);
+    if (n->detect_anomaly && strcmp(o->divergence.on_divergence, "ignore") == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.detect_anomaly stops at the first gradient that is not finite, "
+                        "but on_divergence is ignore: set only one of them");
+    FGI_TRY_CTX(fgi_accumulation_parse(n, &(fgi_accumulation){0}, err), err, "trainer");
     return FG_OK;
 }
 
-fg_status fgi_options_check(const fg_trainer_options *o, fg_error *err)
+static fg_status check_limits(const fg_trainer_limits *l, fg_error *err)
 {
-    const struct {
-        const char *name;
-        int64_t value, least;
-    } rows[] = {
-        {"max_epochs", o->limits.max_epochs, -1},
-        {"max_steps", o->limits.max_steps, 0},
-        {"limit_train_batches", o->limits.limit_train_batches, 0},
-        {"limit_val_batches", o->limits.limit_val_batches, 0},
-        {"overfit_batches", o->limits.overfit_batches, 0},
-        {"sanity_val_steps", o->validation.sanity_val_steps, -1},
-        {"val_every_epochs", o->validation.val_every_epochs, -1},
-        {"val_every_steps", o->validation.val_every_steps, 0},
-        {"log_every", o->output.log_every, 0},
-        {"accumulate_grad_batches", o->numerics.accumulate_grad_batches, 0},
-        {"save_every_epochs", o->checkpoints.save_every_epochs, -1},
-        {"save_every_steps", o->checkpoints.save_every_steps, 0},
-        {"keep_checkpoints", o->checkpoints.keep_checkpoints, -1},
-        {"save_top_k", o->checkpoints.save_top_k, 0},
-        {"base_batch_size", o->lr.base_batch_size, 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].value < rows[i].least)
-            return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld: expected at least %lld",
-                            rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
-    if (!(o->limits.max_time_s >= 0 && o->limits.max_time_s <= MOST_S))
-        return fgi_fail(err, FG_EINVAL, "trainer: max_time_s is %g: expected 0 to %g",
-                        o->limits.max_time_s, (double)MOST_S);
-    FGI_TRY(check_saves(&o->checkpoints, err));
+    if (l->max_epochs == 0 || l->max_steps == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 (no "
+                        "limit), got 0");
+    if (l->limit_train_batches.count == 0 && l->limit_train_batches.fraction == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.limit_train_batches: expected at least one batch, got 0");
+    return FG_OK;
+}
+
+static fg_status check(const fg_trainer_options *o, fg_error *err)
+{
+    FGI_TRY(check_limits(&o->limits, err));
+    FGI_TRY(check_numerics(o, err));
+    FGI_TRY(check_files(o, err));
     if (!fgi_progress_is_style(o->output.progress_style))
         return fgi_fail(err, FG_EINVAL,
                         "trainer: progress_style is '%s': expected auto, bar or plain",
                         o->output.progress_style);
-    if (o->checkpoints.resume != NULL && o->checkpoints.run_dir == NULL &&
-        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
-         strcmp(o->checkpoints.resume, "auto") == 0))
-        return fgi_fail(err, FG_EINVAL, "trainer: resume is '%s', which needs a run_dir",
-                        o->checkpoints.resume);
-    if (fgi_precision_find(o->numerics.precision, err) == NULL)
-        return fgi_context(err, FG_EINVAL, "trainer");
-    if (!(o->hang.watchdog_s >= 0 && o->hang.watchdog_s <= 1e9))
-        return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g: expected 0 or more seconds",
-                        o->hang.watchdog_s);
-    if (o->numerics.stochastic_rounding &&
-        fgi_precision_find(o->numerics.precision, NULL)->parameter != FG_BF16)
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: stochastic_rounding is for precision 'bf16-true', not '%s'",
-                        fgi_precision_find(o->numerics.precision, NULL)->name);
-    FGI_TRY(check_clip(&o->numerics, err));
-    FGI_TRY_CTX(fgi_accumulation_parse(&o->numerics, &(fgi_accumulation){0}, err), err, "trainer");
-    FGI_TRY(check_reserved(o, err));
-    FGI_TRY(check_profile(o, err));
     if (o->lr.schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->lr.schedule, err), err, "trainer");
-    FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
-                             err));
     FGI_TRY_CTX(fgi_strategy_check(&o->devices, err), err, "trainer");
-    FGI_TRY_CTX(fgi_settings_check(o, err), err, "trainer");
-    FGI_TRY(fgi_divergence_options_check(o, err));
     return FG_OK;
 }
+
+fg_status fgi_trainer_options_create(const fg_trainer_options *given, fg_trainer_options **out,
+                                     fg_error *err)
+{
+    void *made = NULL;
+    *out = NULL;
+    if (given != NULL)
+        FGI_TRY(check_reserved(given, err));
+    FGI_TRY(fgi_row_of(&row, given, &made, err));
+    fgi_trainer_options_settle(made);
+    const fg_status status = check(made, err);
+    if (status == FG_OK)
+        *out = made;
+    else
+        fg_free(made);
+    return status;
+}
+
+/* ---- what the options point to --------------------------------------------------------------- */
 
 /* Copies a string; false: out of memory. */
 static bool keep(fgi_arena *strings, const char **text)
@@ -217,52 +366,14 @@ static bool keep_rules(fgi_arena *strings, fg_trainer_devices *o)
 
 bool fgi_options_keep(fg_trainer_options *o, fgi_arena *strings)
 {
-    const char **text[] = {&o->devices.accelerator,
-                           &o->devices.devices,
-                           &o->devices.strategy,
-                           &o->lr.lr_scaling,
-                           &o->devices.cache_dir,
-                           &o->checkpoints.run_dir,
-                           &o->checkpoints.monitor,
-                           &o->checkpoints.weights,
-                           &o->checkpoints.resume,
-                           &o->numerics.precision,
-                           &o->output.progress_style,
-                           &o->devices.mesh.batch_axes,
-                           &o->devices.mesh.fsdp_axes,
-                           &o->output.loggers,
-                           &o->numerics.gradient_clip_algorithm,
-                           &o->divergence.action,
-                           &o->checkpoints.name,
-                           &o->output.profile,
-                           &o->numerics.accumulate_schedule};
+    const char **text[] = {&o->devices.cache_dir,       &o->checkpoints.run_dir,
+                           &o->checkpoints.weights,     &o->checkpoints.resume,
+                           &o->output.progress_style,   &o->output.loggers,
+                           &o->devices.mesh.batch_axes, &o->devices.mesh.fsdp_axes};
     bool ok = keep_rules(strings, &o->devices) && keep_attachments(strings, o) &&
               keep_patterns(strings, &o->checkpoints.weights_options) &&
               keep(strings, &o->checkpoints.weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(strings, text[i]);
     return ok;
-}
-
-void fgi_options_set_defaults(fg_trainer_options *o)
-{
-    if (o->limits.max_epochs == 0 && o->limits.max_steps == 0)
-        o->limits.max_epochs = 1;
-    if (o->validation.val_every_epochs == 0)
-        o->validation.val_every_epochs = 1;
-    if (o->output.log_every == 0)
-        o->output.log_every = 50;
-    if (o->numerics.accumulate_grad_batches == 0)
-        o->numerics.accumulate_grad_batches = 1;
-    if (o->checkpoints.save_every_epochs == 0)
-        o->checkpoints.save_every_epochs = 1;
-    if (o->checkpoints.keep_checkpoints == 0)
-        o->checkpoints.keep_checkpoints = 1;
-    if (o->checkpoints.save_top_k == 0)
-        o->checkpoints.save_top_k = 1;
-    if (o->checkpoints.name == NULL)
-        o->checkpoints.name = FGI_CKPT_NAME_DEFAULT;
-    if (o->checkpoints.monitor == NULL)
-        o->checkpoints.monitor = "val_loss";
-    fgi_divergence_set_defaults(o);
 }

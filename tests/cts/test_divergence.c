@@ -130,7 +130,7 @@ static fg_status fit(const job *j, fg_result *out, fg_error *err)
     options.seed = 5;
     fg_trainer *trainer = NULL;
     warnings[0] = '\0';
-    fg_status status = fg_trainer_create(&options, &trainer, err);
+    fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK && j->recorder != NULL)
         status = fg_trainer_add_callback(trainer, &recorder_ops, j->recorder, err);
     if (status == FG_OK)
@@ -236,7 +236,7 @@ static void no_bad_state_is_saved(void **state)
                  .times = 1000,
                  .folder = fgt_temp_folder(),
                  .no_shuffle = true};
-        j.options.checkpoints.save_every_steps = 1;
+        j.options.checkpoints.ckpt_every_steps = 1;
         j.options.output.log_every = 100; /* it is not noticed by the log */
         j.options.numerics.accumulate_grad_batches = i % 2 + 1;
         j.options.checkpoints.wait_for_saves = i / 2 == 0;
@@ -268,7 +268,7 @@ static void ignored_divergence_is_only_a_warning(void **state)
     fg_error err = {0};
     fg_result result;
     job j = {.options = three_epochs, .times = 1000, .folder = fgt_temp_folder()};
-    j.options.divergence.action = "ignore";
+    j.options.divergence.on_divergence = "ignore";
     fgt_ok(fit(&j, &result, &err));
     assert_int_equal(result.steps, 3 * EPOCH);
     assert_says(warnings, "the gradients of");
@@ -277,7 +277,7 @@ static void ignored_divergence_is_only_a_warning(void **state)
         assert_false(isnan(result.metrics[i].value) && signbit(result.metrics[i].value));
     assert_int_not_equal(access(fgt_path(j.folder, "divergence.jsonl"), F_OK), 0);
     /* a run that resumes it and does not ignore it ends with its first line */
-    j.options.divergence.action = NULL;
+    j.options.divergence.on_divergence = NULL;
     j.options.limits.max_epochs = 4;
     j.resume = "last";
     assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
@@ -318,8 +318,9 @@ static void going_back_leaves_no_trace(void **state)
         j.options.output.log_every = cases[i].log_every;
         j.options.numerics.accumulate_grad_batches = cases[i].batches;
         j.options.numerics.detect_anomaly = cases[i].detects;
-        j.options.checkpoints.save_every_steps = cases[i].save_every;
-        j.options.divergence = (fg_trainer_divergence){.action = "rollback", .lr_factor = 1};
+        j.options.checkpoints.ckpt_every_steps = cases[i].save_every;
+        j.options.divergence =
+            (fg_trainer_divergence){.on_divergence = "rollback", .rollback_lr_factor = 1};
         fgt_ok(fit(&j, &result, &err));
         assert_int_equal(result.rollbacks, 0);
         j.folder = fgt_temp_folder();
@@ -355,8 +356,8 @@ static void the_smaller_rate_survives_a_stop(void **state)
     char whole[512];
     (void)snprintf(whole, sizeof whole, "%s", fgt_temp_folder());
     job j = {.model = {.optimizer = "sgd"}, .options = three_epochs, .times = 1, .folder = whole};
-    j.options.divergence.action = "rollback";
-    j.options.divergence.lr_factor = 0.25;
+    j.options.divergence.on_divergence = "rollback";
+    j.options.divergence.rollback_lr_factor = 0.25;
     j.options.output.log_every = 2;
     fgt_ok(fit(&j, &result, &err));
     assert_int_equal(result.rollbacks, 1);
@@ -395,7 +396,8 @@ static void rollbacks_are_limited(void **state)
                  .times = 1000,
                  .folder = fgt_temp_folder(),
                  .no_shuffle = true};
-        j.options.divergence = (fg_trainer_divergence){.action = "rollback", .max_rollbacks = 2};
+        j.options.divergence =
+            (fg_trainer_divergence){.on_divergence = "rollback", .max_rollbacks = 2};
         assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
         assert_says(err.message, "samples 8 (08.png)");
         assert_says(err.message, "the limit of rollbacks is reached (max_rollbacks=2)");
@@ -424,8 +426,10 @@ static void it_goes_back_to_the_beginning(void **state)
              .folder = fgt_temp_folder(),
              .no_val = true,
              .recorder = r};
-    j.options.checkpoints.save_every_epochs = -1;
-    j.options.divergence = (fg_trainer_divergence){.action = "rollback", .lr_factor = 1};
+    j.options.checkpoints.ckpt_every_epochs = FG_NONE;
+    j.options.checkpoints.monitor = "val_loss"; /* no epoch is the best */
+    j.options.divergence =
+        (fg_trainer_divergence){.on_divergence = "rollback", .rollback_lr_factor = 1};
     fgt_ok(fit(&j, &result, &err));
     assert_says(warnings, "training continues from step 0 (");
     assert_int_equal(recorder_count(r, "saved"), 3); /* at first, after the rollback, at the end */
@@ -457,7 +461,7 @@ static void a_large_rate_is_reduced(void **state)
     job j = {.model = {.optimizer = "sgd", .loss_factor = 100},
              .options = {.limits.max_epochs = 6, .output.log_every = 1},
              .folder = fgt_temp_folder()};
-    j.options.divergence.patience = 3;
+    j.options.divergence.divergence_patience = 3;
     assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
     assert_says(err.message, "training has diverged at step ");
     assert_says(err.message, "too high for 3 log lines");
@@ -466,13 +470,13 @@ static void a_large_rate_is_reduced(void **state)
     assert_says(line, "\"reason\":\"loss_diverged\"");
     fgi_free(line);
     j.folder = fgt_temp_folder();
-    j.options.divergence.action = "rollback";
-    j.options.divergence.lr_factor = 0.01;
+    j.options.divergence.on_divergence = "rollback";
+    j.options.divergence.rollback_lr_factor = 0.01;
     fgt_ok(fit(&j, &result, &err));
     assert_true(result.rollbacks >= 1 && result.rollbacks <= 3);
     assert_true(result.metrics[1].value < 110); /* train_loss; chance is 110 */
     j.folder = fgt_temp_folder();
-    j.options.divergence = (fg_trainer_divergence){.factor = FG_ZERO};
+    j.options.divergence = (fg_trainer_divergence){.divergence_factor = FG_ZERO};
     fgt_ok(fit(&j, &result, &err)); /* only what is not finite counts */
 }
 
@@ -489,8 +493,8 @@ static void an_explosion_precedes_the_first_line(void **state)
         job j = {.model = {.optimizer = "sgd", .loss_factor = 100},
                  .options = {.limits.max_epochs = is_long ? 4 : 2},
                  .folder = fgt_temp_folder()};
-        j.options.divergence =
-            (fg_trainer_divergence){.action = actions[i / 2], .patience = 3, .lr_factor = 1e-5};
+        j.options.divergence = (fg_trainer_divergence){
+            .on_divergence = actions[i / 2], .divergence_patience = 3, .rollback_lr_factor = 1e-5};
         const fg_status status = fit(&j, &result, &err);
         assert_int_equal(status, is_long && i == 0 ? FG_ENUMERIC : FG_OK);
         assert_int_equal(result.rollbacks, i == 4);
@@ -520,8 +524,8 @@ static void suspected_states_are_not_gone_back_to(void **state)
              .folder = fgt_temp_folder(),
              .no_val = true, /* a best validation would be saved */
              .recorder = r};
-    j.options.divergence =
-        (fg_trainer_divergence){.action = "rollback", .patience = 12, .lr_factor = 1e-3};
+    j.options.divergence = (fg_trainer_divergence){
+        .on_divergence = "rollback", .divergence_patience = 12, .rollback_lr_factor = 1e-3};
     *r = (recorder){.at_event = "log", .at_count = 4, .status = FG_ESTOPPED};
     assert_int_equal(fit(&j, &result, &err), FG_ESTOPPED);
     (void)snprintf(folder, sizeof folder, "%s/checkpoints", j.folder);
@@ -561,21 +565,23 @@ static void mistakes(void **state)
     static const struct {
         fg_trainer_options options;
         const char *says;
-    } cases[] = {
-        {{.divergence.action = "retry"}, "expected stop, rollback or ignore"},
-        {{.divergence.action = "rollback"}, "needs a run_dir"},
-        {{.divergence.factor = 1}, "expected more than 1"},
-        {{.divergence.factor = (double)NAN}, "expected more than 1"},
-        {{.divergence.factor = -2}, "expected more than 1"},
-        {{.divergence.patience = -1}, "divergence.patience is -1"},
-        {{.divergence.max_rollbacks = -1}, "divergence.max_rollbacks is -1"},
-        {{.divergence.lr_factor = 2}, "at most 1"},
-        {{.divergence.action = "ignore", .numerics.detect_anomaly = true}, "set only one of them"}};
+    } cases[] = {{{.divergence.on_divergence = "retry"},
+                  "expected one of stop|rollback|ignore, got 'retry'"},
+                 {{.divergence.on_divergence = "rollback"}, "needs a run_dir"},
+                 {{.divergence.divergence_factor = 1}, "expected more than 1"},
+                 {{.divergence.divergence_factor = (double)NAN}, "expected a number"},
+                 {{.divergence.divergence_factor = -2}, "expected a number"},
+                 {{.divergence.divergence_patience = -1},
+                  "trainer.divergence_patience: expected an integer"},
+                 {{.divergence.max_rollbacks = -1}, "trainer.max_rollbacks: expected an integer"},
+                 {{.divergence.rollback_lr_factor = 2}, "a number from 1e-06 to 1"},
+                 {{.divergence.on_divergence = "ignore", .numerics.detect_anomaly = true},
+                  "set only one of them"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fg_error err = {0};
         fg_trainer *trainer = NULL;
-        assert_int_equal(fg_trainer_create(&cases[i].options, &trainer, &err), FG_EINVAL);
+        assert_int_equal(toy_create(&cases[i].options, &trainer, &err), FG_EINVAL);
         assert_says(err.message, cases[i].says);
     }
 }

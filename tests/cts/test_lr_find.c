@@ -80,7 +80,7 @@ static fg_trainer *open_trainer(const kind *k)
     options.seed = 5;
     options.devices.accelerator = "cpu";
     options.devices.cache_dir = cache;
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     return trainer;
 }
 
@@ -316,7 +316,7 @@ static void a_curve_that_is_too_short(void **state)
     fg_lr_curve *curve = NULL;
     toy model = {.optimizer = "sgd", .loss_factor = 1e4};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const kind k = {.options = {.limits.max_steps = STEPS, .divergence.action = "ignore"}};
+    const kind k = {.options = {.limits.max_steps = STEPS, .divergence.on_divergence = "ignore"}};
     const fg_fit_data data = data_of(&k);
     fg_trainer *trainer = open_trainer(&k);
     const fg_lr_find_options options = {.min_lr = 1e3, .max_lr = 1e9, .steps = 20};
@@ -338,7 +338,7 @@ static fg_lr_curve *wild_curve(double diverged, int64_t most)
     fg_lr_curve *curve = NULL;
     toy model = {.optimizer = "sgd"};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const kind k = {.options = {.limits.max_steps = STEPS, .divergence.action = "ignore"}};
+    const kind k = {.options = {.limits.max_steps = STEPS, .divergence.on_divergence = "ignore"}};
     const fg_fit_data data = data_of(&k);
     fg_trainer *trainer = open_trainer(&k);
     const fg_lr_find_options options = {

@@ -34,9 +34,9 @@ static void plan_toy(int devices, const char *precision, fg_plan *out)
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_client *client = open_cpu(devices);
     fg_dataset *data = toy_data(ROWS * devices, 1);
-    fgt_ok(fg_trainer_create(
-        &(fg_trainer_options){.devices.client = client, .numerics.precision = precision}, &trainer,
-        &err));
+    fgt_ok(
+        toy_create(&(fg_trainer_options){.devices.client = client, .numerics.precision = precision},
+                   &trainer, &err));
     fgt_ok(
         fg_plan_step(trainer, &task, &(fg_fit_data){.train = data, .batch_size = ROWS}, out, &err));
     fg_plan_fini(out); /* there is no analysis of CPU programs, which have no cycle counts */

@@ -137,8 +137,10 @@ static fg_status fit(const job *j, fg_result *out, fg_error *err)
         .output = {.log_every = 4, .loggers = j->has_all ? "csv,jsonl,tensorboard" : NULL},
         .checkpoints = {.run_dir = j->folder,
                         .resume = j->resume,
-                        .keep_checkpoints = j->watcher != NULL ? -1 : 0},
-        .divergence = {.action = j->action, .lr_factor = j->lr_factor, .patience = j->patience},
+                        .keep_checkpoints = j->watcher != NULL ? FG_NONE : 1},
+        .divergence = {.on_divergence = j->action,
+                       .rollback_lr_factor = j->lr_factor,
+                       .divergence_patience = j->patience},
         .seed = 5};
     atomic_store(&poison.left, j->times);
     poison.value = j->value;
@@ -355,7 +357,7 @@ static void all_loggers_agree(void **state)
 /* A checkpoint saved again under another name, such as one with a metric in it, is no later one. */
 static void another_name_is_not_another_checkpoint(void **state)
 {
-    const fg_trainer_options options = {.divergence.lr_factor = 0.5};
+    const fg_trainer_options options = {.divergence.rollback_lr_factor = 0.5};
     fgi_divergence divergence = {.of.options = &options, .good_step = -1};
     (void)state;
     fgi_divergence_note_checkpoint(&divergence, "a", 8, false);

@@ -86,7 +86,7 @@ static void fit(const char *schedule, int64_t batches, const char *folder, int64
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.resume = resumes ? "last" : NULL};
     *h = (history){.batches = 0};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &history_ops, h, &err));
     fgt_ok(
         fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = BATCH}, &err));
@@ -164,7 +164,7 @@ static void mistakes_are_reported(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const fg_trainer_options options = {.numerics.accumulate_schedule = bad[i]};
-        assert_int_equal(fg_trainer_create(&options, &trainer, &err), FG_EINVAL);
+        assert_int_equal(toy_create(&options, &trainer, &err), FG_EINVAL);
         assert_non_null(strstr(err.message, "expected EPOCH=BATCHES"));
     }
 }

@@ -145,7 +145,7 @@ static fg_trainer *fit(const setting *s, const fg_callback_entry *row, toy *mode
     const fg_task task = {.name = "toy", .self = model, .ops = &toy_ops};
     const fg_fit_data fits = {
         .train = data, .val = val, .global_batch_size = s->accumulate > 1 ? BATCH / 2 : BATCH};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     h->trainer = trainer;
     h->steps = 0;
     h->has_buffers = !s->leaves_buffers;
@@ -241,7 +241,7 @@ static void evaluate_with(const setting *s, const fg_module *from, double *out_l
     const fg_trainer_options options = options_of(s);
     const fg_fit_data fits = {.val = val, .predict = val, .global_batch_size = BATCH};
     static float block[MOST];
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_validate(trainer, &task, &fits, &err)); /* builds the model */
     const fg_module *root = fg_trainer_module(trainer);
     for (size_t i = 0; i < fg_module_variable_count(root); i++) {
@@ -323,7 +323,7 @@ static double train_to(const setting *s, const char *folder, const fg_callback_e
     options.limits.max_epochs = 3;
     options.checkpoints.run_dir = folder;
     options.checkpoints.resume = resumes ? "last" : NULL;
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     add_row(trainer, row, s->options);
     fgt_ok(fg_trainer_fit(trainer, &task, &fits, &err));
     const double loss = toy_metric(trainer, "val_loss");
@@ -369,7 +369,7 @@ static void check_checkpoint(const setting *s, const fg_callback_entry *row, con
         fg_trainer_options options = options_of(s);
         options.checkpoints.run_dir = path;
         options.checkpoints.resume = "last";
-        fgt_ok(fg_trainer_create(&options, &trainer, &err));
+        fgt_ok(toy_create(&options, &trainer, &err));
         if (has_row)
             add_row(trainer, row, s->options);
         fgt_ok(fg_trainer_validate(trainer, &task, &fits, &err));
@@ -491,7 +491,7 @@ static void a_skipped_step_adds_nothing(void **state)
     ops.optimizer = scaled;
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     const fg_fit_data fits = {.train = bad, .batch_size = BATCH, .no_shuffle = true};
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
     add_row(trainer, &fgi_ema_row, "decay=0.5");
     h.trainer = trainer;
     h.steps = 0;
@@ -516,9 +516,9 @@ static void an_epoch_that_is_cut_short_does_not_count(void **state)
     const fg_fit_data fits = {.train = data, .batch_size = BATCH};
     fg_trainer *trainer = NULL;
     (void)state;
-    fgt_ok(fg_trainer_create(
-        &(fg_trainer_options){.devices.client = client, .limits.max_steps = EPOCH + 2}, &trainer,
-        &err));
+    fgt_ok(
+        toy_create(&(fg_trainer_options){.devices.client = client, .limits.max_steps = EPOCH + 2},
+                   &trainer, &err));
     add_row(trainer, &fgi_swa_row, "");
     fgt_ok(fg_trainer_fit(trainer, &task, &fits, &err));
     assert_int_equal(taken_of(fg_trainer_module(trainer), "swa.taken"), 1);
@@ -563,9 +563,8 @@ static void a_fraction_of_unknown_epochs_is_refused(void **state)
     const fg_fit_data fits = {.train = endless, .batch_size = BATCH};
     fg_trainer *trainer = NULL;
     (void)state;
-    fgt_ok(fg_trainer_create(
-        &(fg_trainer_options){.devices.client = client, .limits.max_steps = EPOCH}, &trainer,
-        &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client, .limits.max_steps = EPOCH},
+                      &trainer, &err));
     add_row(trainer, &fgi_swa_row, "");
     assert_int_equal(fg_trainer_fit(trainer, &task, &fits, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "swa: swa_epoch_start is a fraction of all epochs, whose "
@@ -630,7 +629,7 @@ static void mistakes_are_reported(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     const fg_trainer_options options = {.devices.client = client};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &wrong, NULL, &err));
     assert_int_equal(fg_trainer_validate(trainer, &task, &fits, &err), FG_ESHAPE);
     assert_non_null(strstr(err.message, "the value of a callback for 'fc1.weight' is f32[7]"));
@@ -638,7 +637,7 @@ static void mistakes_are_reported(void **state)
     assert_string_equal(err.message, "callback 'failing' changes the model: add it before the "
                                      "first fit or evaluation");
     fg_trainer_destroy(trainer);
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &failing, NULL, &err));
     assert_int_equal(fg_trainer_validate(trainer, &task, &fits, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "callback 'failing': "));

@@ -133,7 +133,7 @@ static void train(const setting *s, outcome *out)
                                         .numerics.gradient_clip_val = s->limit,
                                         .numerics.gradient_clip_algorithm = s->algorithm};
     fg_trainer *trainer = NULL;
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     reader r = {.trainer = trainer, .out = out};
     fgt_ok(fg_trainer_add_callback(trainer, &reader_ops, &r, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
@@ -259,7 +259,7 @@ static void check_refused(const fg_trainer_numerics *numerics, const char *messa
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     const fg_trainer_options options = {.numerics = *numerics};
-    assert_int_equal(fg_trainer_create(&options, &trainer, &err), FG_EINVAL);
+    assert_int_equal(toy_create(&options, &trainer, &err), FG_EINVAL);
     assert_string_equal(err.message, message);
 }
 
@@ -268,12 +268,14 @@ static void bad_limits_are_refused(void **state)
     fg_error err = {0};
     fg_module *root = NULL;
     (void)state;
-    check_refused(&(fg_trainer_numerics){.gradient_clip_val = -1},
-                  "trainer: gradient_clip_val is -1: expected more than 0, or 0 for no clipping");
+    check_refused(
+        &(fg_trainer_numerics){.gradient_clip_val = -1},
+        "trainer.gradient_clip_val: expected a number, 0 or greater (for example 1), got '-1'");
     check_refused(&(fg_trainer_numerics){.gradient_clip_val = HUGE_VAL},
-                  "trainer: gradient_clip_val is inf: expected more than 0, or 0 for no clipping");
+                  "trainer.gradient_clip_val: expected a number, 0 or greater (for example 1), got "
+                  "'inf': the largest value is 1e+30");
     check_refused(&(fg_trainer_numerics){.gradient_clip_val = 1, .gradient_clip_algorithm = "l2"},
-                  "trainer: gradient_clip_algorithm is 'l2': expected norm or value");
+                  "trainer.gradient_clip_algorithm: expected one of norm|value, got 'l2'");
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 2, .out = 2});
     fg_optimizer *sgd = fg_sgd_create(root, NULL);

@@ -347,7 +347,8 @@ static void infinity_is_no_best(void **state)
         const fg_trainer_options options = {.limits.max_epochs = 2,
                                             .checkpoints.run_dir = fgt_temp_folder(),
                                             .checkpoints.monitor = monitors[i],
-                                            .checkpoints.monitor_max = i == 0};
+                                            .checkpoints.monitor_mode =
+                                                i == 0 ? FG_MODE_MAX : FG_MODE_MIN};
         fg_trainer *trainer = toy_trainer(client, &options);
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
         assert_true(isinf(toy_metric(trainer, "val_loss")));
@@ -401,7 +402,7 @@ static void results_of_a_run(void **state)
                                         .lr.schedule = &onecycle,
                                         .checkpoints.run_dir = fgt_temp_folder(),
                                         .validation.val_every_steps = 11,
-                                        .checkpoints.save_every_steps = 5};
+                                        .checkpoints.ckpt_every_steps = 5};
     const fg_fit_data fit = {.train = data, .val = val, .predict = val, .batch_size = 8};
     fg_trainer *trainer = toy_trainer(cold, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
@@ -460,7 +461,7 @@ static void callbacks_read_nothing(void **state)
                                         .output.log_every = 2,
                                         .checkpoints.run_dir = fgt_temp_folder(),
                                         .validation.val_every_steps = 11,
-                                        .checkpoints.save_every_steps = 5};
+                                        .checkpoints.ckpt_every_steps = 5};
     fg_trainer *trainer = toy_trainer(client, &options);
     add_all_rows(trainer);
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));

@@ -78,7 +78,7 @@ static void train(const char *devices, int device_count, history *h)
     fg_dataset *train_data = toy_data(TRAIN, 1), *val = toy_data(VAL, 2), *rows = toy_data(ROWS, 3);
     fg_trainer *trainer = NULL;
     *h = (history){0};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &history_ops, h, &err));
     const fg_fit_data data = {.train = train_data, .val = val, .global_batch_size = 24};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -147,7 +147,7 @@ static void evaluate(const char *devices, const char *strategy, passes *out)
     const fg_fit_data other = {.val = rows, .test = rows, .predict = rows, .global_batch_size = 8};
     fg_trainer *trainer = NULL;
     *out = (passes){0};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fgt_ok(fg_trainer_validate(trainer, &task, &other, &err));
     out->val_loss = toy_metric(trainer, "val_loss");

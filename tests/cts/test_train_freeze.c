@@ -133,7 +133,7 @@ static void fit(const setting *s, epochs *e, fg_result *out)
                                         .numerics.accumulate_grad_batches = s->accumulate,
                                         .checkpoints.run_dir = s->folder,
                                         .checkpoints.resume = s->resumes ? "last" : NULL};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     e->trainer = trainer;
     e->thaws = s->freeze == NULL;
     if (s->freeze != NULL)
@@ -207,7 +207,7 @@ static void mistakes_are_reported(void **state)
     const fg_fit_data fits = {.train = data, .batch_size = BATCH};
     fg_trainer *trainer = NULL;
     (void)state;
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
     assert_int_equal(add_freeze(trainer, "unfreeze_at_epoch=2", &err), FG_EINVAL);
     assert_string_equal(err.message, "freeze.parameters: expected the names of parameters to "
                                      "freeze, such as [backbone.*]");

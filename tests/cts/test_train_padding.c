@@ -27,7 +27,7 @@ static fg_trainer *trainer_on(const char *devices, int64_t epochs)
                                         .devices.cache_dir = fgt_cache(fgt_temp_folder()),
                                         .output.log_every = 1,
                                         .limits.max_epochs = epochs};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     return trainer;
 }
 
@@ -346,7 +346,7 @@ static void learn(const char *devices, int64_t batch, int64_t accumulate, extra 
     const fg_fit_data fit = {
         .train = data, .val = data, .global_batch_size = batch, .no_shuffle = true};
     *out = (lesson){.status = FG_OK};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     out->status = fg_trainer_fit(trainer, &task, &fit, &err);
     if (out->status == FG_OK) {
         assert_int_equal(fg_trainer_result(trainer)->steps, 5);

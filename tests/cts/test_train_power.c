@@ -53,7 +53,7 @@ static void run(const char *folder)
                                         .limits.max_epochs = 3,
                                         .output.log_every = 1,
                                         .validation.val_every_steps = 2,
-                                        .checkpoints.save_every_steps = 1,
+                                        .checkpoints.ckpt_every_steps = 1,
                                         .checkpoints.keep_checkpoints = 1};
     fg_trainer *trainer = toy_trainer(client, &options);
     fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));

@@ -55,7 +55,7 @@ static fg_trainer *fit(toy *model, const fg_trainer_options *options, recorder *
     const fg_task task = {.name = "toy", .self = model, .ops = &toy_ops};
     o.devices.client = client;
     warnings[0] = '\0';
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     if (r != NULL)
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
     fgt_ok(
@@ -97,17 +97,18 @@ static void unknown_precisions_are_refused(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.numerics.precision = "bf16-mixd"}, &trainer, &err),
+        toy_create(&(fg_trainer_options){.numerics.precision = "bf16-mixd"}, &trainer, &err),
         FG_EINVAL);
     assert_string_equal(
-        err.message, "trainer: unknown precision 'bf16-mixd': did you mean 'bf16-mixed'? expected "
-                     "32-true, bf16-mixed, bf16-true, 16-mixed, 16-true or 64-true");
-    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.numerics.precision = "bf16-mixed",
-                                                             .numerics.stochastic_rounding = true},
-                                       &trainer, &err),
+        err.message,
+        "trainer.precision: expected one of 32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true, "
+        "got 'bf16-mixd': did you mean 'bf16-mixed'?");
+    assert_int_equal(toy_create(&(fg_trainer_options){.numerics.precision = "bf16-mixed",
+                                                      .numerics.stochastic_rounding = true},
+                                &trainer, &err),
                      FG_EINVAL);
-    assert_string_equal(
-        err.message, "trainer: stochastic_rounding is for precision 'bf16-true', not 'bf16-mixed'");
+    assert_string_equal(err.message,
+                        "trainer.stochastic_rounding is for precision bf16-true, not bf16-mixed");
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -322,11 +323,11 @@ static fg_status fit_line(float bad, bool detects, const char *precision, int ba
     const fg_trainer_options options = {.devices.client = client,
                                         .numerics.precision = precision,
                                         .numerics.detect_anomaly = detects,
-                                        .divergence.action = detects ? NULL : "ignore",
+                                        .divergence.on_divergence = detects ? NULL : "ignore",
                                         .output.log_every = 4,
                                         .numerics.accumulate_grad_batches = batches};
     warnings[0] = '\0';
-    fgt_ok(fg_trainer_create(&options, out, &err));
+    fgt_ok(toy_create(&options, out, &err));
     if (r != NULL)
         fgt_ok(fg_trainer_add_callback(*out, &recorder_ops, r, &err));
     const fg_fit_data lines = {.train = dataset, .batch_size = 2, .no_shuffle = true};

@@ -80,11 +80,10 @@ static fg_trainer *validated(const char *devices, fixed *f, fg_dataset *data, in
     const fg_fit_data val = {.val = data, .global_batch_size = batch};
     fg_trainer *trainer;
     fg_error err;
-    fgt_ok(
-        fg_trainer_create(&(fg_trainer_options){.devices.accelerator = "cpu",
-                                                .devices.devices = devices,
-                                                .devices.cache_dir = fgt_cache(fgt_temp_folder())},
-                          &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.accelerator = "cpu",
+                                            .devices.devices = devices,
+                                            .devices.cache_dir = fgt_cache(fgt_temp_folder())},
+                      &trainer, &err));
     const fg_status status = fg_trainer_validate(trainer, &task, &val, out_err);
     assert_int_equal(status, out_err->status);
     return trainer;
@@ -260,7 +259,7 @@ static fg_trainer *classified(const char *devices, const int *actual, const int 
                                         .devices.devices = devices,
                                         .numerics.precision = "bf16-mixed",
                                         .devices.cache_dir = fgt_cache(fgt_temp_folder())};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     assert_int_equal(fg_trainer_validate(trainer, &task, &val, &err),
                      f->is_wrong ? FG_ESHAPE : FG_OK);
     return trainer;

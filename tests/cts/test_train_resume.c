@@ -55,15 +55,15 @@ static const kind kinds[] = {
      {.limits.max_epochs = 3,
       .output.log_every = 1,
       .lr.schedule = &onecycle,
-      .checkpoints.save_every_steps = 4}},
+      .checkpoints.ckpt_every_steps = 4}},
     {.name = "adamw, validations within epochs",
      {.optimizer = "adamw", .dropout = 0.1},
      {.limits.max_steps = STEPS,
       .output.log_every = 7,
       .validation.val_every_steps = 5,
       .validation.val_every_epochs = 2,
-      .checkpoints.save_every_epochs = -1,
-      .limits.limit_val_batches = 3}},
+      .checkpoints.ckpt_every_epochs = FG_NONE,
+      .limits.limit_val_batches.count = 3}},
     {.name = "three batches a step, of which the last has one",
      {.dropout = 0.2},
      {.limits.max_epochs = 3,
@@ -76,7 +76,7 @@ static const kind kinds[] = {
      {.limits.max_epochs = 3,
       .output.log_every = 3,
       .validation.val_every_steps = 5,
-      .checkpoints.save_every_steps = 6},
+      .checkpoints.ckpt_every_steps = 6},
      .buffer = 20},
     {.name = "a source in its order, and steps of two batches",
      {.has_norm = true},
@@ -156,7 +156,7 @@ static fg_status fit_with(const kind *k, const char *folder, const char *resume,
     options.checkpoints.resume = resume;
     options.handle_signals = r->signal != 0;
     options.seed = 5;
-    fg_status status = fg_trainer_create(&options, &trainer, err);
+    fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_add_callback(trainer, &recorder_ops, r, err);
     if (status == FG_OK && validates_first && resume != NULL)
@@ -392,7 +392,7 @@ static void resumed_from_the_best(void **state)
     recorder *r = calloc(1, sizeof *r);
     char undisturbed[512];
     kind k = kinds[1];
-    k.options.checkpoints.monitor_max = true;
+    k.options.checkpoints.monitor_mode = FG_MODE_MAX;
     (void)snprintf(undisturbed, sizeof undisturbed, "%s", fgt_temp_folder());
     fgt_ok(fit(&k, undisturbed, NULL, r, &err));
     const char *folder = fgt_temp_folder();

@@ -311,14 +311,13 @@ static void an_unknown_length_is_reported_as_such(void **state)
                         "the training source does not report its length: set max_steps");
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, true), &total, &result, &err));
     assert_int_equal(total, 26);
-    scheduled.limits.limit_train_fraction = 0.5;
+    scheduled.limits.limit_train_batches.fraction = 0.5;
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
-    assert_string_equal(
-        err.message,
-        "limit_train_fraction 0.5: the source does not report its length; set limit_train_batches");
-    scheduled.limits.limit_train_fraction = 0;
-    scheduled.limits.limit_train_batches = 5;
+    assert_string_equal(err.message, "limit_train_batches is 0.5, but the source does not report "
+                                     "its length: set a number of batches");
+    scheduled.limits.limit_train_batches.fraction = 0;
+    scheduled.limits.limit_train_batches.count = 5;
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err));
     assert_int_equal(total, 10);
     assert_int_equal(result.steps, 10);

@@ -100,7 +100,7 @@ static void train(const char *folder, int64_t stop_at, const char *resume, const
                                         .validation.val_every_epochs = 1,
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.monitor = monitor,
-                                        .checkpoints.keep_checkpoints = -1,
+                                        .checkpoints.keep_checkpoints = FG_NONE,
                                         .checkpoints.resume = resume};
     fg_trainer *trainer = toy_trainer(client, &options);
     r = (recorder){.at_event = "batch_end", .at_count = (int)stop_at, .status = FG_ESTOPPED};

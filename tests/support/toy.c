@@ -160,13 +160,27 @@ fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known)
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
+fg_status toy_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
+{
+    fg_trainer_options o = options != NULL ? *options : (fg_trainer_options){0};
+    if (o.limits.max_epochs == 0 && o.limits.max_steps == 0)
+        o.limits.max_epochs = 1;
+    if (o.validation.sanity_val_steps == 0)
+        o.validation.sanity_val_steps = FG_NONE;
+    if (o.checkpoints.keep_checkpoints == 0)
+        o.checkpoints.keep_checkpoints = 1;
+    if (o.hang.watchdog_s == 0)
+        o.hang.watchdog_s = FG_ZERO;
+    return fg_trainer_create(&o, out, err);
+}
+
 fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options)
 {
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
     o.devices.client = client;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     return trainer;
 }
 

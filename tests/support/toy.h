@@ -36,6 +36,9 @@ int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES]);
 /* The same samples from a source, of known or unknown length. */
 fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known);
 
+/* fg_trainer_create for short runs: without options, one epoch, no validation before the first
+ * step, one recent checkpoint, no watchdog. */
+fg_status toy_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err);
 /* A Trainer with these options on this client. */
 fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options);
 /* The metric with that name in a Trainer's result, or fails the test. */

@@ -69,7 +69,7 @@ static const fg_trainer_options two_epochs = {.checkpoints.wait_for_saves = true
                                               .limits.max_epochs = 2,
                                               .output.log_every = 2,
                                               .validation.val_every_steps = 2,
-                                              .checkpoints.save_every_steps = 4};
+                                              .checkpoints.ckpt_every_steps = 4};
 
 /* A Trainer with these options on the fake plugin's client, and a recorder. */
 static inline fg_trainer *create_recorded(const fg_trainer_options *options, recorder *r)
@@ -78,7 +78,7 @@ static inline fg_trainer *create_recorded(const fg_trainer_options *options, rec
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
     o.devices.client = client;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
     return trainer;
 }

@@ -17,6 +17,7 @@
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"
 #include "train/callbacks.h"
+#include "option/option.h"
 #include "train/trainer.h"
 #include "config_text.h"
 
@@ -375,22 +376,30 @@ static const struct {
 
 static const char *or_none(const char *text) { return text != NULL ? text : "none"; }
 
+static const char *amount(fg_amount a, char out[32])
+{
+    (void)snprintf(out, 32, a.fraction > 0 ? "%g of all" : "%.0f",
+                   a.fraction > 0 ? a.fraction : (double)a.count);
+    return out;
+}
+
 static void put_limits(fgi_buf *out, const fg_trainer_options *o)
 {
-    fgi_buf_printf(out,
-                   "epochs %d, steps %d, %g s, train %d or %g, val %d or %g, overfit %d or %g\n",
-                   (int)o->limits.max_epochs, (int)o->limits.max_steps, o->limits.max_time_s,
-                   (int)o->limits.limit_train_batches, o->limits.limit_train_fraction,
-                   (int)o->limits.limit_val_batches, o->limits.limit_val_fraction,
-                   (int)o->limits.overfit_batches, o->limits.overfit_fraction);
+    const fg_trainer_limits *l = &o->limits;
+    char train[32], val[32], overfit[32];
+    fgi_buf_printf(out, "epochs %lld, steps %lld, %g s, train %s, val %s, overfit %s\n",
+                   (long long)l->max_epochs, (long long)l->max_steps, l->max_time,
+                   amount(l->limit_train_batches, train), amount(l->limit_val_batches, val),
+                   amount(l->overfit_batches, overfit));
     fgi_buf_printf(
         out, "validation every %d epochs, %d steps, sanity %d; log every %d, profile %s\n",
         (int)o->validation.val_every_epochs, (int)o->validation.val_every_steps,
         (int)o->validation.sanity_val_steps, (int)o->output.log_every, or_none(o->output.profile));
     fgi_buf_printf(out, "divergence: %s, factor %g, patience %d, lr %g, most %d; watchdog %g s\n",
-                   o->divergence.action,
-                   o->divergence.factor == FG_ZERO ? -1 : o->divergence.factor,
-                   (int)o->divergence.patience, o->divergence.lr_factor,
+                   o->divergence.on_divergence,
+                   o->divergence.divergence_factor == FG_ZERO ? -1
+                                                              : o->divergence.divergence_factor,
+                   (int)o->divergence.divergence_patience, o->divergence.rollback_lr_factor,
                    (int)o->divergence.max_rollbacks, o->hang.watchdog_s);
 }
 
@@ -408,8 +417,11 @@ static void put_numerics(fgi_buf *out, const fg_trainer_options *o)
                    o->numerics.gradient_clip_algorithm);
     fgi_buf_printf(
         out, "in %s: every %d epochs, %d steps, %g s; keeps %d, top %d, name %s; %s %s; %s%s\n\n",
-        c->run_dir, (int)c->save_every_epochs, (int)c->save_every_steps, c->save_every_s,
-        c->keep_checkpoints, c->save_top_k, or_none(c->name), c->monitor_max ? "highest" : "lowest",
+        c->run_dir, (int)c->ckpt_every_epochs, (int)c->ckpt_every_steps, c->ckpt_every_time,
+        (int)c->keep_checkpoints, (int)c->save_top_k, or_none(c->ckpt_name),
+        c->monitor_mode == FG_MODE_AUTO  ? "auto"
+        : c->monitor_mode == FG_MODE_MAX ? "highest"
+                                         : "lowest",
         c->monitor, c->resume, c->overwrite ? ", overwrites" : "");
 }
 
@@ -428,9 +440,15 @@ static void a_trainer_gets_every_option(void **state)
             fgi_buf_printf(&out, "--%s\n", trainers[i].keys[k]);
         }
         r.fit_data.val = trainers[i].has_val ? (void *)&r : NULL; /* is not read */
-        const fg_trainer_options made_of = fgi_run_trainer_options(&r, "last");
-        put_limits(&out, &made_of);
-        put_numerics(&out, &made_of);
+        fg_trainer_options made_of;
+        void *block = NULL;
+        fgt_ok(fgi_run_trainer_options(&r, "last", &made_of, &err));
+        fgt_ok(fgi_row_of(fg_trainer_options_row(), &made_of, &block, &err));
+        const fg_trainer_options resolved = *(const fg_trainer_options *)block;
+        put_limits(&out, &resolved);
+        put_numerics(&out, &resolved);
+        fg_free(block);
+        fgi_free(r.trainer_options);
         fgi_config_destroy(r.c);
     }
     assert_non_null(out.data);

@@ -30,7 +30,7 @@ static fgi_divergence_uses uses_of(fg_trainer *trainer)
 /* The number of lines until it counts as divergence, 0: never. */
 static int lines_after(double start, const double *loss, int count)
 {
-    static const fg_trainer_divergence o = {.factor = 4, .patience = 3};
+    static const fg_trainer_divergence o = {.divergence_factor = 4, .divergence_patience = 3};
     fgi_divergence_state at = {.has_start = isfinite(start), .start = start, .lr_factor = 1};
     for (int i = 0; i < count; i++)
         if (fgi_divergence_add(&at, &o, loss[i]))
@@ -73,7 +73,7 @@ static void lines_are_compared_with_the_lowest(void **state)
     assert_int_equal(LINES_UNTIL(-1, -1, 3, 3, 3, 3), 5);
     /* the moving average is that of a closed form: the mean of a constant is the constant */
     fgi_divergence_state at = {.lr_factor = 1};
-    const fg_trainer_divergence o = {.factor = 4, .patience = 3};
+    const fg_trainer_divergence o = {.divergence_factor = 4, .divergence_patience = 3};
     for (int i = 0; i < 5; i++)
         assert_false(fgi_divergence_add(&at, &o, 0.3));
     fgt_close("average", at.best, 0.3, 1e-12, 0);
@@ -140,7 +140,7 @@ static void the_error_names_the_parameter(void **state)
         fgt_ok(fg_module_create(NULL, 1, &root, &err));
         (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
         (void)fg_linear_create(root, "b", &(fg_linear_options){.in = 2, .out = 2});
-        fg_trainer trainer = {.options.divergence.action = "stop",
+        fg_trainer trainer = {.options.divergence.on_divergence = "stop",
                               .model.optimizer = fg_sgd_create(root, NULL)};
         const float values[] = {1, rows[i].value};
         fgt_ok(fg_variable_set(fg_module_find(root, rows[i].name), values, sizeof values, &err));
@@ -191,7 +191,8 @@ static void the_error_says_what_happened(void **state)
     (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
     fg_optimizer *sgd = fg_sgd_create(root, NULL);
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        fg_trainer trainer = {.options.divergence.action = "rollback", .model.optimizer = sgd};
+        fg_trainer trainer = {.options.divergence.on_divergence = "rollback",
+                              .model.optimizer = sgd};
         divergence = (fgi_divergence){.of = uses_of(&trainer),
                                       .at = {.lr_factor = 1,
                                              .high = reasons[i].high,
@@ -215,7 +216,7 @@ static void the_file_has_the_first_bad_step(void **state)
     (void)state;
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
-    fg_trainer trainer = {.options.divergence.action = "stop",
+    fg_trainer trainer = {.options.divergence.on_divergence = "stop",
                           .options.checkpoints.run_dir = fgt_temp_folder(),
                           .model.optimizer = fg_sgd_create(root, NULL)};
     const fgi_diverged what = {
@@ -248,7 +249,7 @@ static void checkpoints_are_kept_while_it_is_uncertain(void **state)
                 {"stop", 0, 1, 3, -1}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_trainer trainer = {.options.divergence.action = rows[i].action,
+        fg_trainer trainer = {.options.divergence.on_divergence = rows[i].action,
                               .options.checkpoints.keep_checkpoints = rows[i].given};
         divergence = (fgi_divergence){.of = uses_of(&trainer),
                                       .at = {.high = rows[i].high, .returned = rows[i].returned}};
@@ -262,7 +263,7 @@ static void checkpoints_are_kept_while_it_is_uncertain(void **state)
 static void the_good_checkpoint_is_the_last_one(void **state)
 {
     static fgi_divergence divergence;
-    fg_trainer trainer = {.options.divergence.lr_factor = 0.5};
+    fg_trainer trainer = {.options.divergence.rollback_lr_factor = 0.5};
     fg_result result = {0};
     (void)state;
     divergence = (fgi_divergence){
@@ -310,7 +311,7 @@ static void checkpoints_name_good_ones(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         fg_error err = {0};
-        fg_trainer trainer = {.options.divergence.action = named[i].action,
+        fg_trainer trainer = {.options.divergence.on_divergence = named[i].action,
                               .cursor.step = named[i].step};
         divergence = (fgi_divergence){.of = uses_of(&trainer),
                                       .at = {.high = named[i].high,
@@ -339,82 +340,7 @@ static void checkpoints_name_good_ones(void **state)
     }
 }
 
-/* ---- defaults and starts --------------------------------------------------------------------- */
-
-static const struct {
-    fg_trainer_divergence given;
-    const char *run_dir, *action;
-    bool is_default; /* the others */
-} settled[] = {
-    {{.action = NULL}, NULL, "stop", true},
-    {{.action = NULL}, "run", "stop", true},
-    {{.action = "rollback"}, NULL, "stop", true}, /* fast_dev_run has no folder */
-    {{.action = "rollback"}, "run", "rollback", true},
-    {{.action = "ignore"}, NULL, "ignore", true},
-    {{.action = "ignore", .factor = FG_ZERO, .patience = 1, .lr_factor = 1, .max_rollbacks = 1},
-     "run",
-     "ignore",
-     false},
-};
-
-static void defaults_are_filled_in(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof settled / sizeof settled[0]; i++) {
-        fg_trainer_options o = {.divergence = settled[i].given,
-                                .checkpoints.run_dir = settled[i].run_dir};
-        const fg_trainer_divergence *have = &o.divergence;
-        fgi_divergence_set_defaults(&o);
-        assert_string_equal(have->action, settled[i].action);
-        assert_true(have->factor == (settled[i].is_default ? 4 : 0));
-        assert_true(have->lr_factor == (settled[i].is_default ? 0.5 : 1));
-        assert_int_equal(have->patience, settled[i].is_default ? 5 : 1);
-        assert_int_equal(have->max_rollbacks, settled[i].is_default ? 3 : 1);
-    }
-}
-
-static const struct {
-    fg_trainer_options options;
-    const char *says; /* NULL: they are fine */
-} checked[] = {
-    {{.divergence.action = NULL}, NULL},
-    {{.divergence.action = "retry"},
-     "trainer: divergence.action is 'retry': expected stop, rollback or ignore"},
-    {{.divergence.factor = 1}, "trainer: divergence.factor is 1: expected more than 1, or FG_ZERO"},
-    {{.divergence.factor = (double)INFINITY},
-     "trainer: divergence.factor is inf: expected more than 1, or FG_ZERO"},
-    {{.divergence.factor = 1.001}, NULL},
-    {{.divergence.factor = FG_ZERO}, NULL},
-    {{.divergence.patience = -1}, "trainer: divergence.patience is -1: expected at least 1"},
-    {{.divergence.max_rollbacks = -2},
-     "trainer: divergence.max_rollbacks is -2: expected at least 1"},
-    {{.divergence.lr_factor = 1}, NULL},
-    {{.divergence.lr_factor = 1.001},
-     "trainer: divergence.lr_factor is 1.001: expected more than 0, at most 1"},
-    {{.divergence.lr_factor = FG_ZERO},
-     "trainer: divergence.lr_factor is -0: expected more than 0, at most 1"},
-    {{.divergence.action = "ignore", .numerics.detect_anomaly = true},
-     "trainer: detect_anomaly stops at the first gradient that is not finite, but "
-     "divergence.action "
-     "is 'ignore': set only one of them"},
-    {{.divergence.action = "stop", .numerics.detect_anomaly = true}, NULL},
-    {{.divergence.action = "rollback"},
-     "trainer: divergence.action is 'rollback', which needs a run_dir: there are no checkpoints to "
-     "go back to"},
-    {{.divergence.action = "rollback", .checkpoints.run_dir = "run"}, NULL},
-    {{.divergence.action = "rollback", .limits.fast_dev_run = true}, NULL},
-};
-
-static void options_are_checked(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof checked / sizeof checked[0]; i++) {
-        fg_error err = {0};
-        const fg_status status = fgi_divergence_options_check(&checked[i].options, &err);
-        assert_int_equal(status, checked[i].says != NULL ? FG_EINVAL : FG_OK);
-        assert_string_equal(err.message, checked[i].says != NULL ? checked[i].says : "");
-    }
-}
+/* ---- starts ---------------------------------------------------------------------------------- */
 
 /* What a fit begins with, and the first step that is a reference. */
 static void a_fit_begins_without_what_ended_the_last(void **state)
@@ -424,7 +350,7 @@ static void a_fit_begins_without_what_ended_the_last(void **state)
         double sum, weight;
         bool is_reference;
     } rows[] = {{16, 8, true}, {16, 7.9, false}, {(double)INFINITY, 8, false}, {0, 0, false}};
-    fg_trainer trainer = {.options.divergence.patience = 3};
+    fg_trainer trainer = {.options.divergence.divergence_patience = 3};
     (void)state;
     for (int high = 2; high <= 4; high++)
         for (int64_t step = 0; step < 2; step++) {
@@ -512,7 +438,7 @@ static void advice_on_updates_is_given_once(void **state)
     for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
         const float values[FGI_HEALTH] = {
             [FGI_HEALTH_BAD] = reports[i].bad, [FGI_HEALTH_LOST] = reports[i].lost};
-        trainer.options.divergence.action = reports[i].action;
+        trainer.options.divergence.on_divergence = reports[i].action;
         trainer.precision = fgi_precision_find(reports[i].precision, &err);
         trainer.health = (fgi_health){.of = {.options = &trainer.options,
                                              .precision = trainer.precision,
@@ -563,7 +489,7 @@ static void bad_gradients_are_noticed(void **state)
     for (size_t i = 0; i < sizeof bad_gradients / sizeof bad_gradients[0]; i++) {
         divergence = (fgi_divergence){.of = uses_of(&trainer),
                                       .at = {.lr_factor = 1, .bad = bad_gradients[i].ignored}};
-        trainer.options.divergence.action = bad_gradients[i].action;
+        trainer.options.divergence.on_divergence = bad_gradients[i].action;
         trainer.call.is_search = bad_gradients[i].is_search;
         fgi_health_take(&trainer.health, values, 7);
         line[0] = '\0'; /* the advice */
@@ -584,11 +510,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checkpoints_are_kept_while_it_is_uncertain),
     cmocka_unit_test(the_good_checkpoint_is_the_last_one),
     cmocka_unit_test(checkpoints_name_good_ones),
-    cmocka_unit_test(options_are_checked),
     cmocka_unit_test(the_error_names_the_parameter),
     cmocka_unit_test(the_error_says_what_happened),
     cmocka_unit_test(the_file_has_the_first_bad_step),
-    cmocka_unit_test(defaults_are_filled_in),
     cmocka_unit_test(a_fit_begins_without_what_ended_the_last),
     cmocka_unit_test(a_fit_that_ends_high_is_warned_of),
     cmocka_unit_test(lines_are_compared_with_the_lowest),

@@ -136,7 +136,7 @@ static fg_trainer *trainer_with(const fg_logger_ops *ops, const char *folder)
                                         .output.loggers = "",
                                         .checkpoints.run_dir = folder};
     seen[0] = '\0';
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_logger(trainer, ops, NULL, &err));
     return trainer;
 }

@@ -28,7 +28,7 @@ static fg_trainer *create(const char *folder)
                                         .output.log_every = 1,
                                         .output.loggers = "",
                                         .checkpoints.run_dir = folder};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     return trainer;
 }
 

@@ -14,10 +14,10 @@ typedef enum shape { ROUND, SQUARE } shape;
 
 typedef struct all {
     int64_t count, seed;
-    double rate, threshold, scale;
+    double rate, threshold, scale, max_time;
     bool flag, no_bias;
     const char *path, *mode;
-    shape shape;
+    shape shape, form;
     fg_amount part;
     fg_ints sizes;
     fg_floats means;
@@ -39,6 +39,7 @@ static const fg_option options[] = {
     FG_OPTION_NOT("bias", all, no_bias, "false", "Bias."),
     FG_OPTION(all, path, STRING, NULL, NULL, "a", "Path."),
     FG_OPTION(all, mode, CHOICE, "auto", "auto|min|max", "max", "Mode."),
+    FG_OPTION_ENUM_AS("form", all, form, "round", "round|square", "square", "Form."),
     FG_OPTION_ENUM(all, shape, "round", "round|square", "square", "Shape.",
                    .spellings = "box=square"),
     FG_OPTION(all, part, AMOUNT, "1.0", NULL, "7", "Part."),
@@ -46,6 +47,7 @@ static const fg_option options[] = {
     FG_OPTION(all, means, FLOATS, "[]", NULL, "[1]", "Means."),
     FG_OPTION_PAIR(all, betas, FLOATS, "[0.9, 0.99]", "0..<1", "[0, 0]", "Betas."),
     FG_OPTION(all, names, STRINGS, "[a, \"b c\"]", NULL, "[x]", "Names."),
+    FG_OPTION(all, max_time, DURATION, "auto", "auto", "5s", "Time."),
     FG_OPTION_AS("width", all, nested.width, INT, "1", "1..", "2", "Width."),
 };
 static const fg_entry entry = {.name = "all", .help = "all", FG_OPTIONS(options, all)};
@@ -95,7 +97,9 @@ static void what_is_not_given_has_its_default(void **state)
     check_defaults(self);
     fg_free(self);
     fgt_ok(fgi_row_of(&entry, &(all){.own = 7}, &self, &err));
-    check_defaults(self); /* only options are taken over */
+    assert_int_equal(((all *)self)->own, 7); /* other members are copied */
+    ((all *)self)->own = 0;
+    check_defaults(self);
     fg_free(self);
 }
 
@@ -156,6 +160,33 @@ static void text_and_c_say_the_same(void **state)
     fgt_ok(fgi_row_of(&entry, &c, &self, &err));
     check_given(self);
     fg_free(self);
+}
+
+/* What text says can be passed on as a C struct. */
+static void text_becomes_c(void **state)
+{
+    static const char *const texts[] = {"", "part=0, max_time=1m30s", "count=0, rate=0, sizes=[]"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fg_error err = {0};
+        fg_option_values *values = NULL;
+        void *c = NULL, *self = NULL;
+        fgt_ok(fg_option_values_create("all", options, entry.option_count, &values, &err));
+        fgt_ok(fg_option_set_all(values, texts[i], NULL, &err));
+        fgt_ok(fgi_row_create_for_c(&entry, values, &c, &err));
+        fgt_ok(fgi_row_of(&entry, c, &self, &err));
+        all *a = self, *wanted = from_text(texts[i]);
+        assert_int_equal(a->count, wanted->count);
+        assert_true(a->rate == wanted->rate && !signbit(a->rate));
+        assert_int_equal(a->part.count, wanted->part.count);
+        assert_true(a->part.fraction == wanted->part.fraction);
+        assert_int_equal(a->sizes.count, wanted->sizes.count);
+        assert_true(a->seed == FG_AUTO && isnan(a->threshold));
+        assert_true(i == 1 ? a->max_time == 90 : isnan(a->max_time));
+        fg_free(wanted);
+        fg_free(self);
+        fg_free(c);
+        fg_option_values_destroy(values);
+    }
 }
 
 static const struct {
@@ -260,6 +291,7 @@ static void memory_can_run_out(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_not_given_has_its_default),
     cmocka_unit_test(text_and_c_say_the_same),
+    cmocka_unit_test(text_becomes_c),
     cmocka_unit_test(numbers_of_c_are_checked),
     cmocka_unit_test(long_lists),
     cmocka_unit_test(amounts),

@@ -24,7 +24,7 @@ static fg_trainer *create(void)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     const fg_trainer_options options = {.devices.client = client};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     return trainer;
 }
 

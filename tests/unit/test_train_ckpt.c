@@ -455,8 +455,8 @@ static void a_run_uses_its_template(void **state)
     fg_ckpt *ckpt = NULL;
     const char *folder = fgt_temp_folder();
     fg_trainer_options options = {.limits.max_epochs = 2,
-                                  .checkpoints.keep_checkpoints = -1,
-                                  .checkpoints.name = "e{epoch:02d}"};
+                                  .checkpoints.keep_checkpoints = FG_NONE,
+                                  .checkpoints.ckpt_name = "e{epoch:02d}"};
     fit(&options, folder, &r);
     assert_string_equal(kept(folder), "e01-3 e02-6");
     fgt_ok(fg_ckpt_open(fgt_path(folder, "checkpoints/e02-6"), &ckpt, &err));
@@ -465,7 +465,7 @@ static void a_run_uses_its_template(void **state)
     fg_ckpt_close(ckpt);
     options.limits.max_epochs = 3; /* another template continues the same run */
     options.checkpoints.resume = "last";
-    options.checkpoints.name = NULL;
+    options.checkpoints.ckpt_name = NULL;
     fit(&options, folder, &r);
     assert_int_equal(recorder_count(&r, "batch_end"), 3);
     assert_string_equal(kept(folder), "e01-3 e02-6 step-000000009");
@@ -492,15 +492,15 @@ static void a_run_saves_by_time(void **state)
         const fg_fit_data data = the_data();
         r = (recorder){0};
         is_set_back = true;
-        fg_trainer *trainer =
-            create_recorded(&(fg_trainer_options){.limits.max_epochs = 2,
-                                                  .limits.max_time_s = 60,
-                                                  .checkpoints.run_dir = folder,
-                                                  .checkpoints.wait_for_saves = true,
-                                                  .checkpoints.save_every_epochs = -1,
-                                                  .checkpoints.save_every_s = i == 0 ? 0.015 : 15,
-                                                  .checkpoints.keep_checkpoints = -1},
-                            &r);
+        fg_trainer *trainer = create_recorded(
+            &(fg_trainer_options){.limits.max_epochs = 2,
+                                  .limits.max_time = 60,
+                                  .checkpoints.run_dir = folder,
+                                  .checkpoints.wait_for_saves = true,
+                                  .checkpoints.ckpt_every_epochs = FG_NONE,
+                                  .checkpoints.ckpt_every_time = i == 0 ? 0.015 : 15,
+                                  .checkpoints.keep_checkpoints = FG_NONE},
+            &r);
         fgt_ok(fg_trainer_add_callback(trainer, &slow, NULL, &err));
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         is_set_back = false;

@@ -34,7 +34,7 @@ static void options_are_copied(void **state)
         toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2,
                                                   .checkpoints = {.run_dir = folder,
                                                                   .monitor = monitor,
-                                                                  .name = name,
+                                                                  .ckpt_name = name,
                                                                   .attachments = &attachment,
                                                                   .attachment_count = 1},
                                                   .numerics.precision = precision,
@@ -96,14 +96,14 @@ static const struct {
     TEXT(checkpoints.weights, "some.safetensors"),
     TEXT(checkpoints.weights_options.prefix, "model."),
     TEXT(checkpoints.resume, "best"),
-    TEXT(checkpoints.name, "{step}"),
+    TEXT(checkpoints.ckpt_name, "{step}"),
     TEXT(numerics.precision, "bf16-mixed"),
     TEXT(numerics.gradient_clip_algorithm, "value"),
     TEXT(numerics.accumulate_schedule, "0=2"),
     TEXT(output.progress_style, "bar"),
     TEXT(output.loggers, "jsonl"),
     TEXT(output.profile, "2:3"),
-    TEXT(divergence.action, "rollback"),
+    TEXT(divergence.on_divergence, "rollback"),
 };
 enum { TEXTS = sizeof texts / sizeof texts[0] };
 
@@ -112,7 +112,7 @@ static void each_text_is_copied(void **state)
 {
     (void)state;
     char mine[TEXTS][32], pattern[] = "fc2.*", match[] = "fc1.*", spec[] = "model";
-    fg_trainer_options given = {.checkpoints.monitor_max = true};
+    fg_trainer_options given = {.checkpoints.monitor_mode = FG_MODE_MAX};
     fg_trainer *trainer = NULL;
     fg_error err = {0};
     const char *skip[] = {"fc1.bias", pattern};
@@ -125,7 +125,7 @@ static void each_text_is_copied(void **state)
     given.checkpoints.weights_options.skip_count = 2;
     given.devices.sharding_rules = rules;
     given.devices.sharding_rule_count = 2;
-    fgt_ok(fg_trainer_create(&given, &trainer, &err));
+    fgt_ok(toy_create(&given, &trainer, &err));
     memset(mine, 'x', sizeof mine);
     memset(pattern, 'x', sizeof pattern);
     memset(match, 'x', sizeof match);

@@ -18,6 +18,7 @@
 #include "toy_place.h"
 #include "train/trainer.h"
 #include "train/trainer_options.h"
+#include "train/trainer_options.h"
 #include "train/watchdog.h"
 
 static fgi_buf talk;
@@ -114,7 +115,7 @@ static fg_status fit(const char *folder, const char *resume, int64_t epochs,
 {
     const fg_trainer_options options = {.limits.max_epochs = epochs,
                                         .checkpoints.run_dir = folder,
-                                        .checkpoints.keep_checkpoints = -1,
+                                        .checkpoints.keep_checkpoints = FG_NONE,
                                         .checkpoints.resume = resume};
     fg_trainer *trainer = toy_trainer(client, &options);
     for (int i = 0; i < 2 && ops[i] != NULL; i++)
@@ -267,7 +268,7 @@ static fg_status fit_killable(const char *folder, counter *c, fg_error *err)
                                         .load = load_count};
     const fg_trainer_options options = {.limits.max_steps = LAST_STEP,
                                         .checkpoints.run_dir = folder,
-                                        .checkpoints.save_every_steps = 1,
+                                        .checkpoints.ckpt_every_steps = 1,
                                         .checkpoints.resume = "auto"};
     const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
     fg_trainer *trainer = toy_trainer(client, &options);
@@ -644,20 +645,23 @@ static void a_trial_has_its_own_limits(void **state)
             .limits = {.fast_dev_run = true,
                        .max_epochs = 7,
                        .max_steps = 9,
-                       .limit_train_fraction = 0.5,
-                       .limit_val_fraction = 0.5},
+                       .limit_train_batches.fraction = 0.5,
+                       .limit_val_batches.fraction = 0.5},
             .validation = {.val_every_epochs = 3, .val_every_steps = 4, .sanity_val_steps = 2},
             .output = {.log_every = 50, .profile = "p"},
+            .divergence.on_divergence = "rollback",
             .checkpoints = {.run_dir = "r", .resume = rows[i].resume}};
-        fgi_trial_settle(&o);
+        fgi_trainer_options_settle(&o);
         assert_int_equal(o.limits.max_epochs, 1);
-        assert_int_equal(o.limits.max_steps, 0);
-        assert_int_equal(o.limits.limit_train_batches, 1);
-        assert_int_equal(o.limits.limit_val_batches, 1);
-        assert_true(o.limits.limit_train_fraction == 0 && o.limits.limit_val_fraction == 0);
+        assert_int_equal(o.limits.max_steps, -1);
+        assert_int_equal(o.limits.limit_train_batches.count, 1);
+        assert_int_equal(o.limits.limit_val_batches.count, 1);
+        assert_true(o.limits.limit_train_batches.fraction == 0);
+        assert_true(o.limits.limit_val_batches.fraction == 0);
         assert_int_equal(o.validation.val_every_epochs, 1);
         assert_int_equal(o.validation.val_every_steps + o.validation.sanity_val_steps, 0);
         assert_int_equal(o.output.log_every, 1);
+        assert_string_equal(o.divergence.on_divergence, "stop");
         assert_true(o.checkpoints.run_dir == NULL && o.output.profile == NULL);
         assert_true((o.checkpoints.resume == rows[i].resume) == rows[i].stays);
     }
@@ -666,19 +670,22 @@ static void a_trial_has_its_own_limits(void **state)
 static void overfitting_is_on_the_same_batches(void **state)
 {
     (void)state;
-    fg_trainer_options o = {
-        .limits = {.overfit_batches = 3, .limit_val_batches = 9, .limit_train_fraction = 0.5}};
-    fgi_trial_settle(&o);
-    assert_int_equal(o.limits.limit_train_batches, 3);
-    assert_int_equal(o.limits.limit_val_batches, 3);
-    assert_true(o.limits.limit_train_fraction == 0 && o.limits.limit_val_fraction == 0);
-    o = (fg_trainer_options){.limits = {.overfit_fraction = 0.25, .limit_val_batches = 9}};
-    fgi_trial_settle(&o);
-    assert_int_equal(o.limits.limit_val_batches, 0);
-    assert_true(o.limits.limit_train_fraction == 0.25 && o.limits.limit_val_fraction == 0.25);
-    o = (fg_trainer_options){.limits.limit_val_batches = 9, .output.log_every = 50};
-    fgi_trial_settle(&o);
-    assert_int_equal(o.limits.limit_val_batches, 9);
+    fg_trainer_options o = {.limits = {.overfit_batches.count = 3,
+                                       .limit_val_batches.count = 9,
+                                       .limit_train_batches.fraction = 0.5}};
+    fgi_trainer_options_settle(&o);
+    assert_int_equal(o.limits.limit_train_batches.count, 3);
+    assert_int_equal(o.limits.limit_val_batches.count, 3);
+    assert_true(o.limits.limit_train_batches.fraction == 0);
+    o = (fg_trainer_options){
+        .limits = {.overfit_batches.fraction = 0.25, .limit_val_batches.count = 9}};
+    fgi_trainer_options_settle(&o);
+    assert_int_equal(o.limits.limit_val_batches.count, 0);
+    assert_true(o.limits.limit_train_batches.fraction == 0.25);
+    assert_true(o.limits.limit_val_batches.fraction == 0.25);
+    o = (fg_trainer_options){.limits.limit_val_batches.count = 9, .output.log_every = 50};
+    fgi_trainer_options_settle(&o);
+    assert_int_equal(o.limits.limit_val_batches.count, 9);
     assert_int_equal(o.output.log_every, 50);
 }
 
@@ -726,9 +733,9 @@ static fg_status noted_run(const char *folder, const char *resume, const char *d
     const fg_trainer_options options = {.limits.max_steps = 5,
                                         .lr.schedule = &onecycle,
                                         .output.log_every = 50,
-                                        .divergence.action = divergence,
+                                        .divergence.on_divergence = divergence,
                                         .checkpoints.run_dir = folder,
-                                        .checkpoints.save_every_epochs = -1,
+                                        .checkpoints.ckpt_every_epochs = FG_NONE,
                                         .checkpoints.resume = resume};
     const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
     fg_trainer *trainer = toy_trainer(client, &options);

@@ -207,8 +207,8 @@ static bool run(void)
     const fg_trainer_options options = {.limits.max_steps = WINDOWS * WINDOW_STEPS,
                                         .output.log_every = WINDOW_STEPS,
                                         .checkpoints.run_dir = fgt_temp_folder(),
-                                        .checkpoints.save_every_epochs = -1,
-                                        .checkpoints.save_every_steps = 14,
+                                        .checkpoints.ckpt_every_epochs = FG_NONE,
+                                        .checkpoints.ckpt_every_steps = 14,
                                         .checkpoints.wait_for_saves = true};
     fg_trainer *trainer = toy_trainer(client, &options);
     const fg_fit_data data = {

@@ -43,7 +43,7 @@ static fixture begin(const fg_trainer_options *options, int workers)
     fg_trainer_options o = *options;
     o.devices.client = f.client;
     o.limits.max_epochs = o.limits.max_epochs != 0 ? o.limits.max_epochs : 4;
-    fgt_ok(fg_trainer_create(&o, &f.trainer, &err));
+    fgt_ok(toy_create(&o, &f.trainer, &err));
     f.data = (fg_fit_data){
         .train = f.train, .val = f.val, .predict = f.val, .batch_size = 4, .workers = workers};
     return f;
@@ -560,7 +560,7 @@ static fg_status fit_once(void *self, fg_error *err)
                                         .lr.schedule = &schedule,
                                         .checkpoints.monitor = "val_acc"};
     fg_trainer *trainer = NULL;
-    fg_status status = fg_trainer_create(&options, &trainer, err);
+    fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, &task, &f->data, err);
     destroy(f, trainer);
@@ -573,7 +573,7 @@ static fg_status predict_once(void *self, fg_error *err)
     receiver r = {0};
     fg_trainer *trainer = NULL;
     fg_status status =
-        fg_trainer_create(&(fg_trainer_options){.devices.client = f->client}, &trainer, err);
+        toy_create(&(fg_trainer_options){.devices.client = f->client}, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_predict(trainer, &task, &f->data, receive, &r, err);
     destroy(f, trainer);
@@ -590,7 +590,7 @@ static fg_status fit_in_folder(const fixture *f, int64_t steps, const char *resu
                                         .checkpoints.resume = resume};
     const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
     fg_trainer *trainer = NULL;
-    fg_status status = fg_trainer_create(&options, &trainer, err);
+    fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, &task, &data, err);
     destroy(f, trainer);

@@ -132,13 +132,15 @@ static void the_last_weights_are_validated(void **state)
         for (int again = 0; again <= (schedules[i].more > 0); again++) {
             fg_error err = {0};
             fg_trainer *trainer = toy_trainer(
-                client, &(fg_trainer_options){.limits.max_epochs = again ? schedules[i].more
-                                                                         : schedules[i].max_epochs,
-                                              .limits.max_steps = schedules[i].max_steps,
-                                              .validation.val_every_epochs = schedules[i].epochs,
-                                              .validation.val_every_steps = schedules[i].by_steps,
-                                              .checkpoints.run_dir = folder,
-                                              .checkpoints.resume = again ? "last" : NULL});
+                client,
+                &(fg_trainer_options){.limits.max_epochs =
+                                          again ? schedules[i].more : schedules[i].max_epochs,
+                                      .limits.max_steps = schedules[i].max_steps,
+                                      .validation.val_every_epochs =
+                                          schedules[i].epochs < 0 ? FG_NONE : schedules[i].epochs,
+                                      .validation.val_every_steps = schedules[i].by_steps,
+                                      .checkpoints.run_dir = folder,
+                                      .checkpoints.resume = again ? "last" : NULL});
             fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
             fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
             fg_trainer_destroy(trainer);
@@ -162,7 +164,7 @@ static void a_complete_run_is_validated_if_it_was_not(void **state)
         fg_error err = {0};
         fg_trainer *trainer = toy_trainer(
             client, &(fg_trainer_options){.limits.max_epochs = 2,
-                                          .validation.val_every_epochs = i == 0 ? -1 : 1,
+                                          .validation.val_every_epochs = i == 0 ? FG_NONE : 1,
                                           .checkpoints.run_dir = folder,
                                           .checkpoints.resume = "auto"});
         fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
@@ -281,7 +283,7 @@ static void a_validation_that_is_off_is_not_owed(void **state)
         .limits.max_epochs = 2, .checkpoints.run_dir = fgt_temp_folder(), .handle_signals = true};
     assert_int_equal(fit_until(&options, (ending){3, SIGTERM}), 3);
     options.checkpoints.resume = "last";
-    options.validation.val_every_epochs = -1;
+    options.validation.val_every_epochs = FG_NONE;
     assert_int_equal(fit_until(&options, (ending){5, 0}), 5);
     assert_string_equal(validated.steps, "");
     assert_int_equal(fit_until(&options, (ending){0}), 6);
@@ -293,7 +295,7 @@ static void a_step_forgets_a_validation_that_is_off(void **state)
 {
     (void)state;
     fg_trainer_options options = {.limits.max_epochs = 2,
-                                  .validation = {.val_every_epochs = -1, .val_every_steps = 1},
+                                  .validation = {.val_every_epochs = FG_NONE, .val_every_steps = 1},
                                   .checkpoints.run_dir = fgt_temp_folder(),
                                   .handle_signals = true};
     assert_int_equal(fit_until(&options, (ending){1, SIGTERM}), 1);
@@ -323,7 +325,7 @@ static void the_end_of_an_epoch_may_be_left_over(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         fg_trainer_options options = {.limits.max_epochs = 2,
-                                      .validation.val_every_epochs = i == 2 ? -1 : 1,
+                                      .validation.val_every_epochs = i == 2 ? FG_NONE : 1,
                                       .checkpoints.run_dir = fgt_temp_folder(),
                                       .handle_signals = true};
         for (int64_t at = 3; at >= 0; at -= 3) {
@@ -340,7 +342,7 @@ static void the_end_of_an_epoch_may_be_left_over(void **state)
             assert_int_equal(recorder_count(&r, "val_end"), 0);
             fg_trainer_destroy(trainer);
             options.checkpoints.resume = "last";
-            options.validation.val_every_epochs = -1;
+            options.validation.val_every_epochs = FG_NONE;
         }
     }
 }

@@ -71,10 +71,10 @@ static fg_trainer *create(const char *folder, const char *resume, const char *op
     o.devices.client = client;
     o.checkpoints.run_dir = folder;
     o.checkpoints.resume = resume;
-    o.checkpoints.save_every_epochs = -1;
+    o.checkpoints.ckpt_every_epochs = FG_NONE;
     if (o.limits.max_epochs == 0)
         o.limits.max_epochs = 4;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &ops, create_self(options), &err));
     return trainer;
 }
@@ -175,7 +175,7 @@ static void one_that_keeps_nothing_is_warned_of(void **state)
     fit(create(fgt_temp_folder(), NULL, "monitor=val_f1,save_top_k=0", (fg_trainer_options){0}));
     assert_string_equal(warning, "checkpoint keeps nothing: save_top_k, every_n_steps and "
                                  "every_n_epochs are 0");
-    const fg_trainer_options blind = {.validation.val_every_epochs = -1};
+    const fg_trainer_options blind = {.validation.val_every_epochs = FG_NONE};
     fit(create(fgt_temp_folder(), NULL, "monitor=val_loss", blind));
     assert_string_equal(warning, "checkpoint keeps nothing: monitor is val_loss, a validation "
                                  "metric, but the run has no validation");
@@ -336,8 +336,8 @@ static void nothing_to_do_removes_nothing(void **state)
     values = (const double[]){0.5, 0.9, 0.7, 0.1};
     fit(create(folder, NULL, "monitor=val_acc",
                (fg_trainer_options){.limits.max_epochs = 1,
-                                    .checkpoints.save_every_steps = 1,
-                                    .checkpoints.keep_checkpoints = -1}));
+                                    .checkpoints.ckpt_every_steps = 1,
+                                    .checkpoints.keep_checkpoints = FG_NONE}));
     fit(create(folder, "last", "monitor=val_acc",
                (fg_trainer_options){.limits.max_epochs = 1, .checkpoints.keep_checkpoints = 1}));
     checkpoints_are(folder, "1 2 3 ");
@@ -386,11 +386,12 @@ static void those_of_every_n_are_kept(void **state)
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
     folder = fgt_temp_folder(); /* those that are saved within an epoch are not kept */
     fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2",
-               (fg_trainer_options){.checkpoints.save_every_steps = 1}));
+               (fg_trainer_options){.checkpoints.ckpt_every_steps = 1}));
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
     folder = fgt_temp_folder(); /* nor the state before the first step, for going back */
-    fit(create(folder, NULL, "save_top_k=0,every_n_steps=3,every_n_epochs=2",
-               (fg_trainer_options){.divergence.action = "rollback", .limits.max_epochs = 1}));
+    fit(create(
+        folder, NULL, "save_top_k=0,every_n_steps=3,every_n_epochs=2",
+        (fg_trainer_options){.divergence.on_divergence = "rollback", .limits.max_epochs = 1}));
     file_is(folder, "kept", "step-000000003\n");
 }
 
@@ -402,7 +403,7 @@ static void a_step_of_several_batches_is_saved_once(void **state)
     const char *folder = fgt_temp_folder(), *options = "save_top_k=0,every_n_steps=3";
     const fg_trainer_options two = {.numerics.accumulate_grad_batches = 2,
                                     .limits.max_epochs = 4,
-                                    .checkpoints.keep_checkpoints = -1};
+                                    .checkpoints.keep_checkpoints = FG_NONE};
     fg_trainer_options first = two;
     values = none;
     first.limits.max_steps = 3;
@@ -719,8 +720,8 @@ static void the_number_of_validations_is_known(void **state)
                                         .val_end = count_validation};
     static const struct {
         int64_t max_steps, every_epochs, every_steps;
-    } rows[] = {{12, 1, 0}, {12, 3, 0}, {12, -1, 5}, {12, 2, 4}, {12, 1, 3},
-                {7, 2, 0},  {8, 1, 4},  {12, 5, 0},  {12, 4, 0}, {5, -1, 5}};
+    } rows[] = {{12, 1, 0}, {12, 3, 0}, {12, FG_NONE, 5}, {12, 2, 4}, {12, 1, 3},
+                {7, 2, 0},  {8, 1, 4},  {12, 5, 0},       {12, 4, 0}, {5, FG_NONE, 5}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *folder = fgt_temp_folder();
         for (int64_t steps = 4; steps <= rows[i].max_steps; steps += rows[i].max_steps - 4) {
@@ -735,7 +736,7 @@ static void the_number_of_validations_is_known(void **state)
                                           .validation.val_every_steps = rows[i].every_steps,
                                           .checkpoints.run_dir = folder,
                                           .checkpoints.resume = "auto"};
-            fgt_ok(fg_trainer_create(&o, &trainer, &err));
+            fgt_ok(toy_create(&o, &trainer, &err));
             fgt_ok(fg_trainer_add_callback(trainer, &ops, &count, &err));
             fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
             assert_int_equal(count, 0);
@@ -818,11 +819,11 @@ static void names_of_metrics_that_do_not_exist_are_errors(void **state)
         fg_trainer *trainer = NULL;
         fg_fit_data data = the_data();
         data.val = names[i].has_val ? data.val : NULL;
-        fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
-                                                       .checkpoints.run_dir = fgt_temp_folder(),
-                                                       .checkpoints.monitor = names[i].monitor,
-                                                       .checkpoints.name = names[i].name},
-                                 &trainer, &err));
+        fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client,
+                                                .checkpoints.run_dir = fgt_temp_folder(),
+                                                .checkpoints.monitor = names[i].monitor,
+                                                .checkpoints.ckpt_name = names[i].name},
+                          &trainer, &err));
         if (names[i].callback != NULL)
             fgt_ok(
                 fg_trainer_add_named_callback(trainer, names[i].callback, names[i].options, &err));

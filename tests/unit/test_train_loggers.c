@@ -374,7 +374,7 @@ static fg_status fit_with_board(const char *folder, const char *loggers, bool is
                                         .output.log_every = 1,
                                         .output.loggers = loggers};
     const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
-    assert_int_equal(fg_trainer_create(&options, &trainer, err), FG_OK);
+    assert_int_equal(toy_create(&options, &trainer, err), FG_OK);
     assert_int_equal(fg_trainer_add_logger(trainer, &ops, b, err), FG_OK);
     set_info(trainer);
     board_warnings = 0;
@@ -470,7 +470,7 @@ static void a_blocked_logger_delays_no_step(void **state)
     const fg_trainer_options options = {.devices.client = client,
                                         .limits.max_epochs = 3,
                                         .checkpoints.run_dir = fgt_temp_folder(),
-                                        .checkpoints.save_every_epochs = -1,
+                                        .checkpoints.ckpt_every_epochs = FG_NONE,
                                         .output.log_every = 1};
     const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
     fg_error err = {0};
@@ -479,7 +479,7 @@ static void a_blocked_logger_delays_no_step(void **state)
     (void)state;
     fgt_ok(fgi_mutex_init(&b.mutex, &err));
     fgt_ok(fgi_cond_init(&b.changed, &err));
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_logger(trainer, &ops, &b, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &starts, &b, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));

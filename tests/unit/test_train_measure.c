@@ -75,7 +75,7 @@ static fg_status fit(note *notes, size_t count, char **lines, fg_error *out_err)
     const fg_fit_data data = the_data();
     size_t size = 0;
     text[0] = '\0';
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     for (size_t i = 0; i < count; i++)
         fgt_ok(fg_trainer_add_callback(trainer, &ops, &notes[i], &err));
     const fg_status status = fg_trainer_fit(trainer, &task, &data, out_err);
@@ -150,8 +150,8 @@ static void a_stop_with_a_reason_is_a_normal_end(void **state)
     static const fg_callback_ops early = {.measure = end_early};
     const fg_fit_data data = the_data();
     fg_trainer *trainer = NULL;
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client, .output.log_every = 2},
-                             &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client, .output.log_every = 2},
+                      &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &early, NULL, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_string_equal(fg_trainer_result(trainer)->stop_reason, "measured enough");
@@ -167,8 +167,8 @@ static void host_stats_adds_plausible_values(void **state)
     static recorder r;
     const fg_fit_data data = the_data();
     fgt_ok(FGT_ROW_BEGIN(&fgi_host_stats_row, NULL, &self, &err));
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client, .output.log_every = 1},
-                             &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client, .output.log_every = 1},
+                      &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, fgi_host_stats_row.ops, self, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));

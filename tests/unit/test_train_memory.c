@@ -35,9 +35,8 @@ static fixture begin(int64_t batch_size)
     const fg_client_options client = {
         .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
     fgt_ok(fg_client_open(&client, &f.client, &err));
-    fgt_ok(
-        fg_trainer_create(&(fg_trainer_options){.devices.client = f.client, .limits.max_steps = 2},
-                          &f.trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = f.client, .limits.max_steps = 2},
+                      &f.trainer, &err));
     f.data = (fg_fit_data){.train = f.train, .batch_size = batch_size, .workers = -1};
     return f;
 }

@@ -127,7 +127,7 @@ static fg_status fit_with(const place *where, fg_trainer_options options,
     options.devices.client = client;
     options.output.log_every = 2;
     options.limits.max_epochs = where->epochs > 0 ? where->epochs : 2;
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fg_status status = add(trainer, row, text, out_err);
     fgt_ok(fg_trainer_add_callback(trainer, &keeper, NULL, &err));
     if (status == FG_OK)

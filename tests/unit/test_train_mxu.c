@@ -37,10 +37,10 @@ static fg_result fit(bool is_v5e, int accumulate, int devices)
         &client, &err));
     fg_dataset *data = toy_data(64, 1);
     const fg_fit_data fit_data = {.train = data, .batch_size = BATCH, .workers = -1};
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.limits.max_epochs = 2,
-                                                   .devices.client = client,
-                                                   .numerics.accumulate_grad_batches = accumulate},
-                             &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.limits.max_epochs = 2,
+                                            .devices.client = client,
+                                            .numerics.accumulate_grad_batches = accumulate},
+                      &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
     const fg_result result = *fg_trainer_result(trainer);
     cost = fg_trainer_step_cost(trainer);

@@ -77,7 +77,7 @@ static fg_trainer *create(const char *run_dir, const char *resume)
     options.checkpoints.run_dir = run_dir;
     options.checkpoints.resume = resume;
     options.limits.max_epochs = resume != NULL ? 2 : 1;
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &first_ops, one, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &second_ops, two, &err));
     return trainer;
@@ -181,7 +181,7 @@ static void a_later_fit_may_have_another_order(void **state)
     int64_t steps = 0;
     fg_dataset *dataset = noting_data();
     const fg_trainer_options options = {.devices.client = client, .limits.max_epochs = 9};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
         const fg_fit_data data = {.train = dataset,
@@ -216,7 +216,7 @@ static void a_later_fit_may_have_other_data_and_threads(void **state)
     fg_trainer *trainer = NULL;
     fg_dataset *dataset = noting_data();
     const fg_trainer_options options = {.devices.client = client, .limits.max_epochs = 9};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         const fg_fit_data data = {.train = later[i].is_other ? train_data : dataset,

@@ -93,7 +93,7 @@ static void every_variant_completes_its_cycle(void **state)
             const fg_trainer_options own = with_fake(options);
             fg_trainer *trainer = NULL;
             w = (watch){.steps = 0};
-            fgt_ok(fg_trainer_create(&own, &trainer, &err));
+            fgt_ok(toy_create(&own, &trainer, &err));
             fgt_ok(fg_trainer_add_callback(trainer, &watch_ops, &w, &err));
             fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
             assert_int_equal(w.steps, 80);
@@ -120,15 +120,17 @@ static void a_preview_of_an_unknown_number_of_devices_opens_them(void **state)
     fg_fit_settings settings;
     fg_dataset *train = toy_data(64, 1);
     const fg_fit_data data = {.train = train, .batch_size = 2};
-    const fg_trainer_options open = {.devices.accelerator = "auto", .devices.cache_dir = ""};
+    const fg_trainer_options open = {
+        .limits.max_epochs = 1, .devices.accelerator = "auto", .devices.cache_dir = ""};
     hide_plugin();
     assert_int_not_equal(fg_trainer_preview(&open, &data, 0.1, &settings, &err), FG_OK);
     assert_int_equal(settings.total_steps, 0);
-    const fg_trainer_options single = {.devices.strategy = "single"};
+    const fg_trainer_options single = {.limits.max_epochs = 1, .devices.strategy = "single"};
     fgt_ok(fg_trainer_preview(&single, &data, 0.1, &settings, &err));
     assert_int_equal(settings.total_steps, 32);
     assert_string_equal(settings.strategy, "single");
-    const fg_trainer_options mesh = {.devices.mesh = {.axes = {{"data", 4}, {"model", 2}}}};
+    const fg_trainer_options mesh = {.limits.max_epochs = 1,
+                                     .devices.mesh = {.axes = {{"data", 4}, {"model", 2}}}};
     fgt_ok(fg_trainer_preview(&mesh, &data, 0.1, &settings, &err));
     assert_int_equal(settings.device_count, 8);
     assert_int_equal(settings.batch_shards, 4);
@@ -275,18 +277,11 @@ static const previewed previews[] = {
     {64, 8, 0, false, {.max_epochs = -1}, "1", NULL, UNSCALED, false},
     {64, 8, 0, false, {.max_epochs = INT64_MAX}, "1", NULL, UNSCALED, false},
     {64, 8, 0, false, {.max_steps = INT64_MAX}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_train_batches = 3}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_train_batches = 30}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 0.3}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 0.01}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 1}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 1.01}, "1", NULL, UNSCALED, false},
-    {64, 8, 0, false, {.max_epochs = 2, .limit_val_fraction = -0.5}, "1", NULL, UNSCALED, false},
     {64,
      8,
      0,
      false,
-     {.max_epochs = 2, .limit_train_batches = 3, .limit_train_fraction = 0.75},
+     {.max_epochs = 2, .limit_train_batches.count = 3},
      "1",
      NULL,
      UNSCALED,
@@ -295,7 +290,7 @@ static const previewed previews[] = {
      8,
      0,
      false,
-     {.max_epochs = 2, .limit_train_batches = 7, .limit_train_fraction = 0.75},
+     {.max_epochs = 2, .limit_train_batches.count = 30},
      "1",
      NULL,
      UNSCALED,
@@ -304,7 +299,70 @@ static const previewed previews[] = {
      8,
      0,
      false,
-     {.max_epochs = 2, .overfit_batches = 1, .overfit_fraction = 0.5},
+     {.max_epochs = 2, .limit_train_batches.fraction = 0.3},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.fraction = 0.01},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.fraction = 1},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.fraction = 1.01},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_val_batches.fraction = -0.5},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.count = 3, .limit_train_batches.fraction = 0.75},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.count = 7, .limit_train_batches.fraction = 0.75},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .overfit_batches.count = 1, .overfit_batches.fraction = 0.5},
      "1",
      NULL,
      UNSCALED,
@@ -313,9 +371,25 @@ static const previewed previews[] = {
     {-1, 8, 0, false, {.max_epochs = 2}, "1", NULL, UNSCALED, false},
     {-1, 8, 0, false, {.max_epochs = 2}, "1", NULL, UNSCALED, true},
     {-1, 8, 0, false, {.max_steps = 5}, "1", NULL, UNSCALED, true},
-    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_batches = 5}, "1", NULL, UNSCALED, true},
-    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 1}, "1", NULL, UNSCALED, false},
-    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 0.5}, "1", NULL, UNSCALED, false},
+    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_batches.count = 5}, "1", NULL, UNSCALED, true},
+    {-1,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.fraction = 1},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {-1,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches.fraction = 0.5},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
     {-1, 8, 0, false, {.max_epochs = -1}, "1", NULL, UNSCALED, true},
     /* several batches a step */
     {64, 8, 0, false, {.max_epochs = 5}, "1", "0=1,1=2,3=3", UNSCALED, true},
@@ -524,7 +598,7 @@ static void print_fit(size_t i, fg_dataset *train, FILE *out)
                                         .lr = printed[i].lr,
                                         .numerics.accumulate_grad_batches = printed[i].accumulate};
     const fg_trainer_options chosen = with_fake(options);
-    fgt_ok(fg_trainer_create(&chosen, &trainer, &err));
+    fgt_ok(toy_create(&chosen, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &printer, out, &err));
     const fg_fit_data data = {.train = train, .batch_size = printed[i].batch_size, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));

@@ -95,7 +95,7 @@ static void a_whole_fit_agrees_with_the_ledger(void **state)
         o.output.progress = progress;
         fg_trainer *trainer = NULL;
         const fg_fit_data data = global_data();
-        fgt_ok(fg_trainer_create(&o, &trainer, &err));
+        fgt_ok(toy_create(&o, &trainer, &err));
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         json_t *root = trace_read(o.checkpoints.run_dir);
         trace_check_nesting(root);
@@ -172,7 +172,7 @@ static fg_trainer *fit(fg_client *opened, const char *folder, const char *profil
     o.checkpoints.resume = resume;
     o.limits.max_epochs = max_epochs;
     said[0] = '\0';
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     return trainer;
 }
@@ -250,7 +250,7 @@ static void accumulated_batches_have_their_name(void **state)
     o.numerics.accumulate_grad_batches = 2;
     o.limits.max_epochs = 1;
     o.output.log_every = 100; /* several steps are in flight */
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     json_t *root = trace_read(o.checkpoints.run_dir);
     trace_expect_steps(root, "cpu:0", "train batch", "1 1 2");
@@ -331,7 +331,7 @@ static int lost_with(fg_client *opened, int tracks)
     fg_error err = {0};
     data.workers = -1;
     said[0] = '\0';
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &tracks, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     const int lost = (int)fg_trainer_profile(trainer)->lost;
@@ -381,7 +381,7 @@ static void a_failing_step_leaves_a_whole_profile(void **state)
     fg_trainer_options o = options_of(opened, folder, "1:100");
     const fg_fit_data data = global_data();
     fg_trainer *trainer = NULL;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fake.set("execute_late_error", 13);
     fake.set("execute_late_skip", 2);
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EDEVICE);
@@ -393,7 +393,7 @@ static void a_failing_step_leaves_a_whole_profile(void **state)
     fake.set("compile_error", 13); /* before the first step: nothing is written, or said */
     said[0] = '\0';
     o.checkpoints.run_dir = fgt_temp_folder();
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ECOMPILE);
     assert_false(fgi_file_exists(fgt_path(o.checkpoints.run_dir, "profile")));
     assert_string_equal(said, "");
@@ -408,14 +408,14 @@ static void wrong_options_are_refused(void **state)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     fg_trainer_options o = {.output.profile = "20:10", .checkpoints.run_dir = "x"};
-    assert_int_equal(fg_trainer_create(&o, &trainer, &err), FG_EINVAL);
+    assert_int_equal(toy_create(&o, &trainer, &err), FG_EINVAL);
     assert_string_equal(err.message,
-                        "trainer: profile is '20:10': expected steps such as 10:20, or auto");
+                        "trainer.profile: expected steps such as 10:20, or auto, got '20:10'");
     o = (fg_trainer_options){.output.profile = "1:2"};
-    assert_int_equal(fg_trainer_create(&o, &trainer, &err), FG_EINVAL);
-    assert_string_equal(err.message, "trainer: profile is '1:2', which needs a run_dir");
+    assert_int_equal(toy_create(&o, &trainer, &err), FG_EINVAL);
+    assert_string_equal(err.message, "trainer.profile is '1:2', which needs a run_dir");
     o.limits.fast_dev_run = true; /* writes no files */
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fg_trainer_destroy(trainer);
 }
 
@@ -432,12 +432,12 @@ static fg_status fit_once(void *self, fg_error *err)
     fg_trainer_options o = options_of(opened, *folder, "2:2");
     const fg_fit_data data = global_data();
     o.checkpoints.overwrite = true;
-    o.checkpoints.save_every_epochs = -1;
+    o.checkpoints.ckpt_every_epochs = FG_NONE;
     o.output.loggers = "";
-    o.validation.val_every_epochs = -1;
+    o.validation.val_every_epochs = FG_NONE;
     o.limits.max_epochs = 0;
     o.limits.max_steps = 2;
-    status = fg_trainer_create(&o, &trainer, err);
+    status = toy_create(&o, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, &task, &data, err);
     fg_trainer_destroy(trainer);

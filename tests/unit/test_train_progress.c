@@ -174,7 +174,7 @@ static void open_highlighted(show *s)
     create_display(s, "plain", true);
     fgi_progress_set_clock(s->progress, clock_ns);
     s->trainer.options.checkpoints.monitor = "val_acc";
-    s->trainer.options.checkpoints.monitor_max = true;
+    s->trainer.options.checkpoints.monitor_mode = FG_MODE_MAX;
     s->trainer.cursor.top.waiting_count = 1;
     s->trainer.cursor.top.waiting[0].value = 0.5;
 }
@@ -429,7 +429,7 @@ static void the_best_is_that_of_the_list(void **state)
         open_highlighted(&s);
         top = &s.trainer.cursor.top;
         s.trainer.options.checkpoints.monitor = ranked[i].monitor;
-        s.trainer.options.checkpoints.monitor_max = ranked[i].is_max;
+        s.trainer.options.checkpoints.monitor_mode = ranked[i].is_max ? FG_MODE_MAX : FG_MODE_MIN;
         top->count = ranked[i].listed > 0;
         top->entry[0].value = ranked[i].listed;
         top->waiting_count = ranked[i].waiting > 0;
@@ -499,12 +499,12 @@ static void two_fits_of_one_trainer(void **state)
     (void)state;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
-                                                   .limits.max_epochs = 4,
-                                                   .numerics.accumulate_grad_batches = 1,
-                                                   .validation.val_every_epochs = 1,
-                                                   .output.progress = out},
-                             &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client,
+                                            .limits.max_epochs = 4,
+                                            .numerics.accumulate_grad_batches = 1,
+                                            .validation.val_every_epochs = 1,
+                                            .output.progress = out},
+                      &trainer, &err));
     fgi_progress_set_clock(trainer->progress, clock_ns);
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &stop, &err));
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
@@ -679,7 +679,7 @@ static void unknown_styles_are_refused(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.output.progress_style = "fancy"}, &trainer, &err),
+        toy_create(&(fg_trainer_options){.output.progress_style = "fancy"}, &trainer, &err),
         FG_EINVAL);
     assert_string_equal(err.message,
                         "trainer: progress_style is 'fancy': expected auto, bar or plain");

@@ -480,27 +480,17 @@ typedef struct sizes {
 
 /* 10 samples, with and without a partial batch. */
 static const sizes table[] = {
-    {10, 4, 0, 0, 0, false, 3, 3},
-    {10, 4, 0, 0, 0, true, 2, 2},
-    {10, 5, 0, 0, 0, false, 2, 2},
-    {10, 5, 0, 0, 0, true, 2, 2},
-    {10, 10, 0, 0, 0, true, 1, 1},
-    {10, 1, 0, 0, 0, false, 10, 10},
-    {10, 4, 1, 0, 0, false, 1, 1},
-    {10, 4, 2, 0, 0, false, 2, 2},
-    {10, 4, 3, 0, 0, false, 3, 3},
-    {10, 4, 4, 0, 0, false, 3, 3}, /* more than there are */
-    {10, 4, 3, 0, 0, true, 2, 2},
-    {10, 1, 0, 0, 0.5, false, 5, 5},
+    {10, 4, 0, 0, 0, false, 3, 3},    {10, 4, 0, 0, 0, true, 2, 2},
+    {10, 5, 0, 0, 0, false, 2, 2},    {10, 5, 0, 0, 0, true, 2, 2},
+    {10, 10, 0, 0, 0, true, 1, 1},    {10, 1, 0, 0, 0, false, 10, 10},
+    {10, 4, 1, 0, 0, false, 1, 1},    {10, 4, 2, 0, 0, false, 2, 2},
+    {10, 4, 3, 0, 0, false, 3, 3},    {10, 4, 4, 0, 0, false, 3, 3}, /* more than there are */
+    {10, 4, 3, 0, 0, true, 2, 2},     {10, 1, 0, 0, 0.5, false, 5, 5},
     {10, 1, 0, 0, 0.59, false, 5, 5}, /* rounded down */
     {10, 1, 0, 0, 0.01, false, 1, 1}, /* but at least one */
-    {10, 1, 2, 0, 0.5, false, 2, 2},  /* the smaller of two limits */
-    {10, 1, 7, 0, 0.5, false, 5, 5},
-    {10, 4, 0, 2, 0, false, 3, 2}, /* the last step of an epoch has fewer batches */
-    {10, 4, 0, 3, 0, false, 3, 1},
-    {10, 4, 0, 4, 0, false, 3, 1},
-    {10, 1, 0, 5, 0, false, 10, 2},
-    {10, 1, 7, 3, 0, false, 7, 3},
+    {10, 4, 0, 2, 0, false, 3, 2},    /* the last step of an epoch has fewer batches */
+    {10, 4, 0, 3, 0, false, 3, 1},    {10, 4, 0, 4, 0, false, 3, 1},
+    {10, 1, 0, 5, 0, false, 10, 2},   {10, 1, 7, 3, 0, false, 7, 3},
 };
 
 static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
@@ -509,8 +499,8 @@ static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
     fg_error err = {0};
     fg_trainer *trainer = toy_trainer(
         client, &(fg_trainer_options){.limits.max_epochs = 2,
-                                      .limits.limit_train_batches = s->limit,
-                                      .limits.limit_train_fraction = s->share,
+                                      .limits.limit_train_batches.count = s->limit,
+                                      .limits.limit_train_batches.fraction = s->share,
                                       .numerics.accumulate_grad_batches = s->accumulate});
     r = (recorder){0};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
@@ -548,8 +538,8 @@ static const struct {
     int64_t samples, limit;
     double share;
     int batches;
-} validations[] = {{9, 0, 0, 3},   {8, 0, 0, 2},    {9, 2, 0, 2},   {9, 5, 0, 3},
-                   {9, 0, 0.5, 1}, {20, 0, 0.5, 2}, {20, 1, 0.5, 1}};
+} validations[] = {{9, 0, 0, 3}, {8, 0, 0, 2},   {9, 2, 0, 2},
+                   {9, 5, 0, 3}, {9, 0, 0.5, 1}, {20, 0, 0.5, 2}};
 
 /* The same for validation: batches per pass. */
 static void batches_of_a_validation(void **state)
@@ -564,8 +554,9 @@ static void batches_of_a_validation(void **state)
         fg_dataset *val = i % 2 == 0 ? toy_data(validations[row].samples, 1)
                                      : toy_source(validations[row].samples, 1, false);
         fg_trainer *trainer = toy_trainer(
-            client, &(fg_trainer_options){.limits.limit_val_batches = validations[row].limit,
-                                          .limits.limit_val_fraction = validations[row].share});
+            client,
+            &(fg_trainer_options){.limits.limit_val_batches.count = validations[row].limit,
+                                  .limits.limit_val_batches.fraction = validations[row].share});
         r = (recorder){0};
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
         const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};

@@ -183,8 +183,9 @@ static void a_damaged_checkpoint_is_not_in_the_way(void **state)
     static recorder r;
     const fg_fit_data data = in_order();
     r = (recorder){0};
-    fgt_ok(fit(&(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.keep_checkpoints = -1},
-               &task, &data, folder, &r, &err));
+    fgt_ok(
+        fit(&(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.keep_checkpoints = FG_NONE},
+            &task, &data, folder, &r, &err));
     assert_int_equal(unlink(fgt_path(folder, "checkpoints/step-000000006/manifest.json")), 0);
     for (int i = 0; i < 2; i++) {
         fgt_ok(fit_epochs(2, folder, "auto", false, &err));
@@ -323,8 +324,8 @@ static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)
     }
     /* a step that is never used may be invalid */
     r = (recorder){0};
-    fgt_ok(
-        fit(&(fg_trainer_options){.validation.val_every_epochs = -1}, &bad, &data, NULL, &r, &err));
+    fgt_ok(fit(&(fg_trainer_options){.validation.val_every_epochs = FG_NONE}, &bad, &data, NULL, &r,
+               &err));
 }
 
 /* Data whose sample `bad` cannot be read. */
@@ -399,7 +400,7 @@ static void what_fails_later_leaves_its_state(void **state)
         else
             data.train = torn;
         const fg_trainer_options options = {.limits.max_epochs = 2,
-                                            .limits.limit_train_batches = rows[i].limit,
+                                            .limits.limit_train_batches.count = rows[i].limit,
                                             .numerics.accumulate_grad_batches = rows[i].accumulate,
                                             .checkpoints.resume = "auto"};
         r = (recorder){0};
@@ -558,7 +559,7 @@ static void the_samples_of_a_step_are_named(void **state)
         fg_dataset *train = second_steps[i].is_source ? toy_source(141, 1, true) : toy_data(141, 1);
         fg_trainer *trainer =
             toy_trainer(client, &(fg_trainer_options){.limits.max_steps = 3,
-                                                      .divergence.action = "ignore",
+                                                      .divergence.on_divergence = "ignore",
                                                       .checkpoints.run_dir = folder,
                                                       .numerics.accumulate_grad_batches =
                                                           second_steps[i].accumulate});

@@ -284,7 +284,7 @@ static void one_save_at_a_time(void **state)
     char line[64];
     const char *folder = fgt_temp_folder();
     r = (recorder){0};
-    (void)fit(&(fg_trainer_options){.limits.max_epochs = 4, .checkpoints.save_every_steps = 1},
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 4, .checkpoints.ckpt_every_steps = 1},
               folder, &r, FG_OK, &err);
     assert_int_equal(atomic_load(&most_writing), 1);
     assert_int_equal(recorder_count(&r, "saved"), 12);
@@ -305,8 +305,8 @@ static void a_save_is_due_at_the_end_of_an_epoch_too(void **state)
     static recorder r;
     r = (recorder){0};
     (void)fit(&(fg_trainer_options){.limits.max_epochs = 2,
-                                    .checkpoints.save_every_epochs = -1,
-                                    .checkpoints.save_every_steps = 3},
+                                    .checkpoints.ckpt_every_epochs = FG_NONE,
+                                    .checkpoints.ckpt_every_steps = 3},
               fgt_temp_folder(), &r, FG_OK, &err);
     assert_in_order(r.text, "saved        step 3  epoch 1", "saved        step 6  epoch 2");
 }
@@ -486,7 +486,7 @@ static void the_former_best_is_kept_if_training_may_go_back(void **state)
         const fg_trainer_options options = {
             .limits.max_epochs = 3,
             .checkpoints = {.wait_for_saves = true, .keep_checkpoints = 2},
-            .divergence.action = may ? "rollback" : "stop"};
+            .divergence.on_divergence = may ? "rollback" : "stop"};
         r = (recorder){0};
         fg_trainer *trainer = create(&options, folder, &r);
         fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
@@ -632,13 +632,13 @@ static void a_request_ends_with_its_fit(void **state)
  * was started is not over. */
 static void the_time_of_saves_starts_with_the_fit(void **state)
 {
-    (void)state;
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
     const fg_trainer_options options = {.limits.max_epochs = 2,
-                                        .checkpoints.save_every_epochs = -1,
-                                        .checkpoints.save_every_s = (double)fgi_now_ns() * 0.5e-9,
+                                        .checkpoints.ckpt_every_epochs = FG_NONE,
+                                        .checkpoints.ckpt_every_time =
+                                            (double)fgi_now_ns() * 0.5e-9,
                                         .checkpoints.wait_for_saves = true};
     (void)fit(&options, folder, &r, FG_OK, &err);
     assert_int_equal(recorder_count(&r, "saved"), 1); /* at the end */
@@ -757,8 +757,9 @@ static void the_only_save_is_tried_twice(void **state)
     static recorder r;
     const char *folder = fgt_temp_folder();
     atomic_store(&failing, 1);
-    (void)fit(&(fg_trainer_options){.limits.max_epochs = 1, .checkpoints.save_every_epochs = -1},
-              folder, &r, FG_OK, &err);
+    (void)fit(
+        &(fg_trainer_options){.limits.max_epochs = 1, .checkpoints.ckpt_every_epochs = FG_NONE},
+        folder, &r, FG_OK, &err);
     assert_int_equal(last_step(folder), 3);
 }
 

@@ -63,7 +63,7 @@ static fg_trainer *create(const fg_trainer_options *options, watch *w)
     fg_trainer_options o = *options;
     o.devices.accelerator = "cpu";
     o.devices.cache_dir = "";
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &watch_ops, w, &err));
     *w = (watch){.trainer = trainer};
     return trainer;
@@ -136,65 +136,70 @@ static void check_length(size_t i, const length_row *row)
 
 /* Whatever limits the number of steps: this number is done, the settings announced it before the
  * first step, the peak is reached, and the last step has exactly the last value. */
+static const length_row ends[] = {
+    {100, {.batch_size = 10}, {.limits.max_epochs = 3}, 30, 10},
+    {101, {.batch_size = 10}, {.limits.max_epochs = 3}, 33, 10},
+    {101, {.batch_size = 10, .drop_last = true}, {.limits.max_epochs = 3}, 30, 10},
+    {101, {.batch_size = 5}, {.limits.max_epochs = 3, .devices.devices = "2"}, 33, 10},
+    {101, {.batch_size = 5}, {.limits.max_epochs = 3, .devices.devices = "0,3,5"}, 21, 15},
+    {997, {.batch_size = 8}, {.limits.max_epochs = 5, .devices.devices = "8"}, 80, 64},
+    {997, {.global_batch_size = 64}, {.limits.max_epochs = 5, .devices.devices = "8"}, 80, 64},
+    {997,
+     {.batch_size = 8, .drop_last = true},
+     {.limits.max_epochs = 5, .devices.devices = "8"},
+     75,
+     64},
+    {997,
+     {.batch_size = 8},
+     {.limits.max_epochs = 5,
+      .devices.devices = "8",
+      .devices.mesh = {.axes = {{"data", -1}, {"model", 4}}}},
+     315,
+     16},
+    {997, {.batch_size = 8}, {.limits.max_steps = 17, .devices.devices = "8"}, 17, 64},
+    {997,
+     {.batch_size = 8},
+     {.limits.max_steps = 500, .limits.max_epochs = 5, .devices.devices = "8"},
+     80,
+     64},
+    {997,
+     {.batch_size = 8},
+     {.limits.max_epochs = 5, .limits.limit_train_batches.count = 7},
+     35,
+     8},
+    {997,
+     {.batch_size = 8},
+     {.limits.max_epochs = 5, .limits.limit_train_batches.fraction = 0.5, .devices.devices = "4"},
+     80, /* half of 32 */
+     32},
+    {997,
+     {.batch_size = 8},
+     {.limits.max_epochs = 2, .limits.limit_train_batches.fraction = 0.001, .devices.devices = "4"},
+     2, /* at least one batch */
+     32},
+    {9, {.batch_size = 4}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 32},
+    {8, {.batch_size = 1}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 8},
+    /* 16 batches of 64 in steps of 3: 5 steps, and one with a single batch */
+    {997,
+     {.batch_size = 8},
+     {.limits.max_epochs = 2, .devices.devices = "8", .numerics.accumulate_grad_batches = 3},
+     12,
+     64},
+    {997,
+     {.batch_size = 8},
+     {.limits.max_epochs = 2,
+      .devices.devices = "8",
+      .numerics.accumulate_grad_batches = 3,
+      .limits.limit_train_batches.count = 7},
+     6,
+     64},
+};
+
 static void the_schedule_ends_where_the_steps_end(void **state)
 {
     (void)state;
-    static const length_row rows[] = {
-        {100, {.batch_size = 10}, {.limits.max_epochs = 3}, 30, 10},
-        {101, {.batch_size = 10}, {.limits.max_epochs = 3}, 33, 10},
-        {101, {.batch_size = 10, .drop_last = true}, {.limits.max_epochs = 3}, 30, 10},
-        {101, {.batch_size = 5}, {.limits.max_epochs = 3, .devices.devices = "2"}, 33, 10},
-        {101, {.batch_size = 5}, {.limits.max_epochs = 3, .devices.devices = "0,3,5"}, 21, 15},
-        {997, {.batch_size = 8}, {.limits.max_epochs = 5, .devices.devices = "8"}, 80, 64},
-        {997, {.global_batch_size = 64}, {.limits.max_epochs = 5, .devices.devices = "8"}, 80, 64},
-        {997,
-         {.batch_size = 8, .drop_last = true},
-         {.limits.max_epochs = 5, .devices.devices = "8"},
-         75,
-         64},
-        {997,
-         {.batch_size = 8},
-         {.limits.max_epochs = 5,
-          .devices.devices = "8",
-          .devices.mesh = {.axes = {{"data", -1}, {"model", 4}}}},
-         315,
-         16},
-        {997, {.batch_size = 8}, {.limits.max_steps = 17, .devices.devices = "8"}, 17, 64},
-        {997,
-         {.batch_size = 8},
-         {.limits.max_steps = 500, .limits.max_epochs = 5, .devices.devices = "8"},
-         80,
-         64},
-        {997, {.batch_size = 8}, {.limits.max_epochs = 5, .limits.limit_train_batches = 7}, 35, 8},
-        {997,
-         {.batch_size = 8},
-         {.limits.max_epochs = 5, .limits.limit_train_fraction = 0.5, .devices.devices = "4"},
-         80, /* half of 32 */
-         32},
-        {997,
-         {.batch_size = 8},
-         {.limits.max_epochs = 2, .limits.limit_train_fraction = 0.001, .devices.devices = "4"},
-         2, /* at least one batch */
-         32},
-        {9, {.batch_size = 4}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 32},
-        {8, {.batch_size = 1}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 8},
-        /* 16 batches of 64 in steps of 3: 5 steps, and one with a single batch */
-        {997,
-         {.batch_size = 8},
-         {.limits.max_epochs = 2, .devices.devices = "8", .numerics.accumulate_grad_batches = 3},
-         12,
-         64},
-        {997,
-         {.batch_size = 8},
-         {.limits.max_epochs = 2,
-          .devices.devices = "8",
-          .numerics.accumulate_grad_batches = 3,
-          .limits.limit_train_batches = 7},
-         6,
-         64},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        check_length(i, &rows[i]);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        check_length(i, &ends[i]);
 }
 
 /* Stopped on one device and resumed on four: fewer steps remain than planned, and the schedule
@@ -283,19 +288,18 @@ static void a_resume_with_other_limits(void **state)
     fg_dataset_destroy(data.train);
 }
 
-/* A count, a fraction of all, or the smaller of both; at least one batch. */
+/* A count, or a fraction of all: at least one batch. 0: no limit. */
 static void limits_of_batches(void **state)
 {
     static const struct {
-        int64_t batches;
-        double fraction;
-        int64_t all, limit;
-    } rows[] = {{0, 0, 10, 0},   {3, 0, 10, 3},   {0, 1, 10, 0},     {3, 1, 10, 3},
-                {0, 0.5, 11, 5}, {7, 0.5, 11, 5}, {3, 0.5, 11, 3},   {0, 0.01, 10, 1},
-                {0, 0.1, 10, 1}, {0, 0.2, 10, 2}, {0, 0.999, 10, 9}, {0, 0.999, 1000, 999}};
+        fg_amount limit;
+        int64_t all, batches;
+    } rows[] = {{{0, 0}, 10, 0},   {{0, 3}, 10, 3},     {{1, 0}, 10, 0},
+                {{0.5, 0}, 11, 5}, {{0.01, 0}, 10, 1},  {{0.1, 0}, 10, 1},
+                {{0.2, 0}, 10, 2}, {{0.999, 0}, 10, 9}, {{0.999, 0}, 1000, 999}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_int_equal(fgi_limit(rows[i].batches, rows[i].fraction, rows[i].all), rows[i].limit);
+        assert_int_equal(fgi_limit(rows[i].limit, rows[i].all), rows[i].batches);
 }
 
 /* The learning rates at 0, 25, 50, 75 and 100 % are those of these steps. */
@@ -402,14 +406,14 @@ static void a_limit_of_batches_counts_those_before_a_resume(void **state)
     for (int64_t limit = 3; limit >= 1; limit -= 2) {
         const char *folder = fgt_path(fgt_temp_folder(), "run");
         fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
-        fg_trainer_options o = {.limits = {.max_epochs = 1, .limit_train_batches = 3},
+        fg_trainer_options o = {.limits = {.max_epochs = 1, .limit_train_batches.count = 3},
                                 .checkpoints.run_dir = folder};
         fg_trainer *trainer = create(&o, &w);
         w.stop_after = 1;
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
         fg_trainer_destroy(trainer);
         o.checkpoints.resume = "last";
-        o.limits.limit_train_batches = limit;
+        o.limits.limit_train_batches.count = limit;
         data.batch_size = 8;
         trainer = create(&o, &w);
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -647,48 +651,72 @@ static void strategies_and_devices_go_together(void **state)
     }
 }
 
+static const struct {
+    fg_trainer_options options;
+    const char *says;
+} wrong_choices[] = {
+    {{.devices.strategy = "pdp"},
+     "trainer.strategy: expected one of auto|single|ddp|fsdp, got 'pdp': did you mean 'ddp'?"},
+    {{.devices.strategy = "single", .devices.devices = "8"},
+     "trainer: strategy 'single' trains on one device, but 8 were chosen\nuse devices=1, "
+     "devices=[0] for a particular one, or strategy=ddp for all"},
+    {{.devices.strategy = "single", .devices.devices = "[0,1]"},
+     "trainer: strategy 'single' trains on one device, but 2 were chosen\nuse devices=1, "
+     "devices=[0] for a particular one, or strategy=ddp for all"},
+    {{.devices.strategy = "single", .devices.mesh = {.axes = {{"data", -1}, {"model", 2}}}},
+     "trainer: strategy 'single' trains on one device, but 2 were chosen\nuse devices=1, "
+     "devices=[0] for a particular one, or strategy=ddp for all"},
+    {{.devices.devices = "0"},
+     "trainer.devices: devices '0' selects no device\n\"auto\" or \"-1\" selects all, \"4\" "
+     "the first four, \"[1]\" only the second, \"0,2\" those two; `fulgurite devices` lists "
+     "them"},
+    {{.devices.devices = "[]"},
+     "trainer.devices: devices '[]' is not a list of integers\n\"auto\" or \"-1\" selects all, "
+     "\"4\" the first four, \"[1]\" only the second, \"0,2\" those two; `fulgurite devices` "
+     "lists them"},
+    {{.devices.devices = "many"},
+     "trainer.devices: devices 'many' is neither a number nor a list\n\"auto\" or \"-1\" "
+     "selects all, \"4\" the first four, \"[1]\" only the second, \"0,2\" those two; "
+     "`fulgurite devices` lists them"},
+    {{.devices.devices = "[1,1]"},
+     "trainer.devices: devices '[1,1]' names a device twice\n\"auto\" or \"-1\" selects all, "
+     "\"4\" the first four, \"[1]\" only the second, \"0,2\" those two; `fulgurite devices` "
+     "lists them"},
+    {{.lr.lr_scaling = "cubic"},
+     "trainer.lr_scaling: expected one of none|linear|sqrt, got 'cubic'"},
+    {{.lr.base_batch_size = -1},
+     "trainer.base_batch_size: expected an integer, 1 or greater, or auto (for example 256), "
+     "got '-1'"},
+    {{.limits.limit_train_batches.fraction = 1.5},
+     "trainer.limit_train_batches: expected a fraction (0.0 to 1.0) or a count (for example "
+     "0.1), got '1.5'"},
+    {{.limits.limit_val_batches.fraction = -0.5},
+     "trainer.limit_val_batches: expected a fraction (0.0 to 1.0) or a count (for example 20), "
+     "got '-0.5'"},
+    {{.limits.limit_train_batches.fraction = 1.001},
+     "trainer.limit_train_batches: expected a fraction (0.0 to 1.0) or a count (for example "
+     "0.1), got '1.001'"},
+    {{.limits.overfit_batches.fraction = 1.5},
+     "trainer.overfit_batches: expected a fraction (0.0 to 1.0) or a count (for example 10), "
+     "got '1.5'"},
+    {{.limits.overfit_batches.fraction = -0.5},
+     "trainer.overfit_batches: expected a fraction (0.0 to 1.0) or a count (for example 10), "
+     "got '-0.5'"},
+    {{.limits.overfit_batches.fraction = 0.5, .limits.overfit_batches.count = 1},
+     "trainer.overfit_batches: expected a fraction (0.0 to 1.0) or a count (for example 10), "
+     "got 'a fraction and a count'"},
+};
+
 static void wrong_choices_are_refused(void **state)
 {
     (void)state;
-    static const struct {
-        fg_trainer_options options;
-        const char *says;
-    } rows[] = {
-        {{.devices.strategy = "dp"},
-         "trainer: unknown strategy 'dp': expected 'auto', 'single', 'ddp' or 'fsdp'"},
-        {{.devices.strategy = "single", .devices.devices = "8"},
-         "trainer: strategy 'single' trains on one device, but 8 were chosen\n"
-         "use devices=1, devices=[0] for a particular one, or strategy=ddp for all"},
-        {{.devices.strategy = "single", .devices.devices = "[0,1]"},
-         "trains on one device, but 2 were chosen"},
-        {{.devices.strategy = "single", .devices.mesh = {.axes = {{"data", -1}, {"model", 2}}}},
-         "trains on one device, but 2 were chosen"},
-        {{.devices.devices = "0"}, "trainer: devices '0' selects no device\n"},
-        {{.devices.devices = "[]"}, "trainer: devices '[]' is not a list of integers\n"},
-        {{.devices.devices = "many"}, "trainer: devices 'many' is neither a number nor a list\n"},
-        {{.devices.devices = "[1,1]"}, "trainer: devices '[1,1]' names a device twice\n"},
-        {{.lr.lr_scaling = "cubic"},
-         "trainer: unknown lr_scaling 'cubic': expected 'none', 'linear' or 'sqrt'"},
-        {{.lr.base_batch_size = -1}, "trainer: base_batch_size is -1: expected at least 0"},
-        {{.limits.limit_train_fraction = 1.5},
-         "limit_train_fraction 1.5, limit_val_fraction 0: expected fractions of all"},
-        {{.limits.limit_val_fraction = -0.5},
-         "limit_val_fraction -0.5: expected fractions of all batches"},
-        {{.limits.limit_train_fraction = 1.001}, "expected fractions of all batches, 0 to 1"},
-        {{.limits.overfit_fraction = 1.5},
-         "trainer: overfit_fraction is 1.5 and overfit_batches is 0: expected a fraction from 0 to "
-         "1, or a count"},
-        {{.limits.overfit_fraction = -0.5}, "overfit_fraction is -0.5 and overfit_batches is 0"},
-        {{.limits.overfit_fraction = 0.5, .limits.overfit_batches = 1},
-         "overfit_fraction is 0.5 and overfit_batches is 1"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof wrong_choices / sizeof wrong_choices[0]; i++) {
         fg_error err = {0};
         fg_trainer *trainer = NULL;
-        assert_int_equal(fg_trainer_create(&rows[i].options, &trainer, &err), FG_EINVAL);
+        assert_int_equal(toy_create(&wrong_choices[i].options, &trainer, &err), FG_EINVAL);
         assert_null(trainer);
-        if (!strstr(err.message, rows[i].says))
-            fail_msg("'%s' does not say '%s'", err.message, rows[i].says);
+        if (!strstr(err.message, wrong_choices[i].says))
+            fail_msg("'%s' does not say '%s'", err.message, wrong_choices[i].says);
     }
 }
 
@@ -702,9 +730,8 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
     fgt_ok(fg_client_open(
         &(fg_client_options){.accelerator = "cpu", .cpu_devices = 4, .cache_dir = ""}, &client,
         &err));
-    fgt_ok(fg_trainer_create(
-        &(fg_trainer_options){.devices.client = client, .devices.strategy = "single"}, &trainer,
-        &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client, .devices.strategy = "single"},
+                      &trainer, &err));
     assert_int_equal(fg_trainer_open(trainer, &err), FG_EINVAL);
     fgt_message_is(err.message,
                    "strategy 'single' trains on one device, but 4 were chosen\nuse devices=1, "
@@ -712,8 +739,8 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
     assert_null(fg_trainer_client(trainer));
     fg_trainer_destroy(trainer);
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.devices.client = client, .devices.devices = "2"},
-                          &trainer, &err),
+        toy_create(&(fg_trainer_options){.devices.client = client, .devices.devices = "2"},
+                   &trainer, &err),
         FG_EINVAL);
     fgt_message_is(err.message, "trainer: devices and mesh apply only to a client that the Trainer "
                                 "opens: the given client already has its devices");

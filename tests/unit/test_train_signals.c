@@ -228,7 +228,7 @@ static void progress_counts_finished_steps(void **state)
                                         .output.log_every = 100,
                                         .output.progress = w.out,
                                         .output.progress_style = "bar",
-                                        .validation.val_every_epochs = -1,
+                                        .validation.val_every_epochs = FG_NONE,
                                         .validation.sanity_val_steps = 0};
     r = (recorder){0};
     fg_trainer *trainer = create_recorded(&options, &r);
@@ -426,9 +426,9 @@ static void sigusr1_saves_and_goes_on(void **state)
         fg_trainer_options options = two_epochs;
         options.handle_signals = true;
         options.checkpoints.run_dir = folder;
-        options.checkpoints.save_every_epochs = -1;
-        options.checkpoints.save_every_steps = 0;
-        options.checkpoints.keep_checkpoints = -1;
+        options.checkpoints.ckpt_every_epochs = FG_NONE;
+        options.checkpoints.ckpt_every_steps = 0;
+        options.checkpoints.keep_checkpoints = FG_NONE;
         r = (recorder){.at_event = "batch_end", .at_count = (int)raised_at[i], .signal = SIGUSR1};
         fg_trainer *trainer = create_recorded(&options, &r);
         const fg_fit_data data = the_data();
@@ -481,7 +481,7 @@ static void a_time_limit_ends_a_fit(void **state)
     static recorder r;
     static const fg_callback_ops waiting = {.batch_end = wait_long};
     fg_trainer_options options = two_epochs;
-    options.limits.max_time_s = 0.25;
+    options.limits.max_time = 0.25;
     options.checkpoints.run_dir = fgt_temp_folder();
     r = (recorder){0};
     fg_trainer *trainer = create_recorded(&options, &r);
@@ -497,15 +497,17 @@ static void a_time_limit_ends_a_fit(void **state)
     }
     fg_trainer_destroy(trainer);
     options.checkpoints.resume = "auto";
-    options.limits.max_time_s = 1e6;
+    options.limits.max_time = 1e6;
     trainer = create_recorded(&options, &r);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_trainer_result(trainer)->steps, 6);
     assert_string_equal(fg_trainer_result(trainer)->stop_reason, "");
     fg_trainer_destroy(trainer);
-    options.limits.max_time_s = -1;
-    assert_int_equal(fg_trainer_create(&options, &trainer, &err), FG_EINVAL);
-    fgt_message_is(err.message, "trainer: max_time_s is -1: expected 0 to 1e+09");
+    options.limits.max_time = -1;
+    assert_int_equal(toy_create(&options, &trainer, &err), FG_EINVAL);
+    fgt_message_is(
+        err.message,
+        "trainer.max_time: expected a duration such as 90s, 8h30m or 00:08:30:00, got '-1s'");
 }
 
 static fg_status limit_soon(void *self, const fg_progress *at, fg_error *err)
@@ -573,7 +575,7 @@ static void *run_in_thread(void *self)
                                         .handle_signals = true,
                                         .output.log_every = 7};
     const fg_fit_data data = the_data();
-    r->status = fg_trainer_create(&options, &trainer, &r->err);
+    r->status = toy_create(&options, &trainer, &r->err);
     if (r->status == FG_OK)
         r->status = fg_trainer_add_callback(trainer, &recorder_ops, &r->record, &r->err);
     if (r->status == FG_OK)

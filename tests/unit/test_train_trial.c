@@ -90,7 +90,7 @@ static fg_status fit(const fg_trainer_options *options, int64_t bad_val, recorde
     train_reads = (reads){.bad = -1, .other = &val_reads};
     val_reads = (reads){.bad = bad_val, .other = &train_reads};
     *r = (recorder){0};
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
     const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
     const fg_status status = fg_trainer_fit(trainer, &task, &data, out_err);
@@ -107,7 +107,7 @@ static void validation_before_training(void **state)
     (void)state;
     const fg_trainer_options two = {.limits.max_epochs = 1,
                                     .validation.sanity_val_steps = 2,
-                                    .validation.val_every_epochs = -1};
+                                    .validation.val_every_epochs = FG_NONE};
     fgt_ok(fit(&two, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 8); /* two batches of 4, before the first training sample */
     assert_int_equal(val_reads.other_count, 0);
@@ -115,19 +115,20 @@ static void validation_before_training(void **state)
     for (size_t i = 0; i < result.metric_count; i++)
         assert_true(strncmp(result.metrics[i].name, "val_", 4) != 0); /* not reported */
     assert_int_equal(result.steps, 5);
-    const fg_trainer_options none = {.limits.max_epochs = 1, .validation.val_every_epochs = -1};
+    const fg_trainer_options none = {.limits.max_epochs = 1,
+                                     .validation.val_every_epochs = FG_NONE};
     fgt_ok(fit(&none, -1, &without, &result, &err));
     assert_int_equal(val_reads.count, 0);
     assert_string_equal(with.text, without.text); /* and no callback is called for it */
     const fg_trainer_options all = {.limits.max_epochs = 1,
                                     .validation.sanity_val_steps = -1,
-                                    .validation.val_every_epochs = -1};
+                                    .validation.val_every_epochs = FG_NONE};
     fgt_ok(fit(&all, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 12);
     const fg_trainer_options limited = {.limits.max_epochs = 1,
                                         .validation.sanity_val_steps = 2,
-                                        .limits.limit_val_batches = 1,
-                                        .validation.val_every_epochs = -1};
+                                        .limits.limit_val_batches.count = 1,
+                                        .validation.val_every_epochs = FG_NONE};
     fgt_ok(fit(&limited, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 4);
 }
@@ -153,9 +154,10 @@ static void a_trial_leaves_no_evaluation(void **state)
         const fg_fit_data data = {
             .train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
         fg_trainer *trainer = toy_trainer(
-            client, &(fg_trainer_options){.limits.max_epochs = 1,
-                                          .validation = {.sanity_val_steps = 2,
-                                                         .val_every_epochs = validates ? 1 : -1}});
+            client,
+            &(fg_trainer_options){.limits.max_epochs = 1,
+                                  .validation = {.sanity_val_steps = 2,
+                                                 .val_every_epochs = validates ? 1 : FG_NONE}});
         fgt_ok(fg_trainer_fit(trainer, &classifying, &data, &err));
         fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
         assert_int_equal(e != NULL ? e->samples : 0, validates ? 12 : 0);
@@ -184,7 +186,7 @@ static void overfitting_a_few_batches(void **state)
     recorder r;
     fg_result result;
     (void)state;
-    const fg_trainer_options count = {.limits.max_epochs = 3, .limits.overfit_batches = 2};
+    const fg_trainer_options count = {.limits.max_epochs = 3, .limits.overfit_batches.count = 2};
     fgt_ok(fit(&count, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 24);
     for (int i = 0; i < 24; i++)
@@ -192,19 +194,20 @@ static void overfitting_a_few_batches(void **state)
     assert_int_equal(val_reads.count, 24);
     for (int i = 0; i < 24; i++)
         assert_int_equal(val_reads.index[i], i % 8);
-    const fg_trainer_options share = {.limits.max_epochs = 1,
-                                      .limits.overfit_fraction = 0.4}; /* out of 5 and out of 3 */
+    const fg_trainer_options share = {
+        .limits.max_epochs = 1, .limits.overfit_batches.fraction = 0.4}; /* out of 5 and out of 3 */
     fgt_ok(fit(&share, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 8);
     assert_int_equal(val_reads.count, 4);
-    const fg_trainer_options whole = {.limits.max_epochs = 1, .limits.overfit_fraction = 1};
+    const fg_trainer_options whole = {.limits.max_epochs = 1, .limits.overfit_batches.fraction = 1};
     fgt_ok(fit(&whole, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 20);
     for (int i = 0; i < 20; i++)
         assert_int_equal(train_reads.index[i], i); /* not shuffled */
-    const fg_trainer_options both = {.limits.overfit_batches = 2, .limits.overfit_fraction = 0.5};
+    const fg_trainer_options both = {.limits.overfit_batches.count = 2,
+                                     .limits.overfit_batches.fraction = 0.5};
     fg_trainer *trainer = NULL;
-    assert_int_equal(fg_trainer_create(&both, &trainer, &err), FG_EINVAL);
+    assert_int_equal(toy_create(&both, &trainer, &err), FG_EINVAL);
 }
 
 static void one_batch_of_each(void **state)
@@ -238,9 +241,10 @@ static void a_resumed_run_is_not_checked(void **state)
     recorder r;
     fg_result result;
     (void)state;
-    fg_trainer_options options = {.limits.max_epochs = 1,
-                                  .validation = {.sanity_val_steps = 2, .val_every_epochs = -1},
-                                  .checkpoints.run_dir = fgt_temp_folder()};
+    fg_trainer_options options = {
+        .limits.max_epochs = 1,
+        .validation = {.sanity_val_steps = 2, .val_every_epochs = FG_NONE},
+        .checkpoints.run_dir = fgt_temp_folder()};
     for (int i = 0; i < 2; i++) {
         options.limits.max_epochs = i + 1;
         options.checkpoints.resume = i > 0 ? "last" : NULL;
@@ -258,22 +262,23 @@ static void a_trial_replaces_options(void **state)
     for (int i = 0; i < 4; i++) {
         fg_error err = {0};
         fg_trainer *trainer = NULL;
-        const fg_trainer_options given = {
-            .limits = {.max_epochs = 30,
-                       .max_steps = 1000,
-                       .limit_train_batches = 3,
-                       .limit_val_batches = 4,
-                       .limit_train_fraction = 0.5,
-                       .limit_val_fraction = 0.25,
-                       .fast_dev_run = true},
-            .validation = {.val_every_epochs = -1, .val_every_steps = 2, .sanity_val_steps = 2},
-            .output = {.log_every = 9, .profile = "2:3"},
-            .checkpoints = {.run_dir = "run", .resume = resume[i]}};
-        fgt_ok(fg_trainer_create(&given, &trainer, &err));
+        const fg_trainer_options given = {.limits = {.max_epochs = 30,
+                                                     .max_steps = 1000,
+                                                     .limit_train_batches.fraction = 0.5,
+                                                     .limit_val_batches.fraction = 0.25,
+                                                     .fast_dev_run = true},
+                                          .validation = {.val_every_epochs = FG_NONE,
+                                                         .val_every_steps = 2,
+                                                         .sanity_val_steps = 2},
+                                          .output = {.log_every = 9, .profile = "2:3"},
+                                          .checkpoints = {.run_dir = "run", .resume = resume[i]}};
+        fgt_ok(toy_create(&given, &trainer, &err));
         const fg_trainer_options *o = &trainer->options;
-        assert_true(o->limits.max_epochs == 1 && o->limits.max_steps == 0);
-        assert_true(o->limits.limit_train_batches == 1 && o->limits.limit_val_batches == 1);
-        assert_true(o->limits.limit_train_fraction == 0 && o->limits.limit_val_fraction == 0);
+        assert_true(o->limits.max_epochs == 1 && o->limits.max_steps == -1);
+        assert_int_equal(o->limits.limit_train_batches.count, 1);
+        assert_int_equal(o->limits.limit_val_batches.count, 1);
+        assert_true(o->limits.limit_train_batches.fraction == 0);
+        assert_true(o->limits.limit_val_batches.fraction == 0);
         assert_int_equal(o->validation.val_every_epochs, 1);
         assert_int_equal(o->validation.val_every_steps, 0);
         assert_int_equal(o->validation.sanity_val_steps, 0);

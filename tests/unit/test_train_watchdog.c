@@ -76,7 +76,7 @@ static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_
     fg_dataset *val = compile_limit_ns > 0 ? toy_data(4, 2) : NULL;
     fg_trainer_options o = *options;
     o.devices.client = client;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(toy_create(&o, &trainer, &err));
     if (compile_limit_ns > 0)
         fgi_watchdog_limit_compiling(trainer->watchdog, compile_limit_ns);
     if (t->holds)
@@ -227,12 +227,12 @@ static void predictions_that_do_not_arrive(void **state)
     fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
     fg_dataset *data = toy_data(4, 1);
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
-                                                   .checkpoints.run_dir = fgt_temp_folder(),
-                                                   .hang.watchdog_s = 0.05,
-                                                   .hang.report = on_hang,
-                                                   .hang.report_self = &t},
-                             &trainer, &err));
+    fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client,
+                                            .checkpoints.run_dir = fgt_temp_folder(),
+                                            .hang.watchdog_s = 0.05,
+                                            .hang.report = on_hang,
+                                            .hang.report_self = &t},
+                      &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &early_holder, NULL, &err));
     fgt_ok(fg_trainer_fit(trainer, &task,
                           &(fg_fit_data){.train = data, .batch_size = 4, .workers = -1}, &err));
@@ -492,9 +492,11 @@ static void a_limit_that_is_none(void **state)
     (void)state;
     fg_error err = {0};
     fg_trainer *trainer = NULL;
-    assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.hang.watchdog_s = -1}, &trainer, &err), FG_EINVAL);
-    assert_string_equal(err.message, "trainer: watchdog_s is -1: expected 0 or more seconds");
+    assert_int_equal(toy_create(&(fg_trainer_options){.hang.watchdog_s = -1}, &trainer, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message,
+                        "trainer.watchdog_s: expected a number from 0 to 1000000000 (for example "
+                        "600), got '-1'");
 }
 
 static int nothing_is_alive(void **state)
