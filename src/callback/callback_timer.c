@@ -98,8 +98,7 @@ static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 static const fg_option options[] = {
     FG_OPTION(timer, duration, STRING, "auto", "auto", "12h",
               "Total training time of the run, including the time before it was stopped and "
-              "resumed: 90s, 8h30m, "
-              "1d12h or 08:30:00. auto: must be set."),
+              "resumed: 90s, 8h30m, 1d12h or 08:30:00. auto: must be set."),
     FG_OPTION_ENUM(timer, interval, "step", "step|epoch", "epoch",
                    "When to end: after a step, or only at the end of an epoch."),
 };

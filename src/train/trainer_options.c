@@ -27,22 +27,18 @@
 /* In the order of --print-config. */
 static const fg_option options[] = {
     ROW(accelerator, devices.accelerator, CHOICE, "auto", "auto|tpu|cuda|cpu", "cuda",
-        "Where to train; `fulgurite devices` lists what is available. auto: a TPU if there is one, "
-        "otherwise an NVIDIA GPU (cuda), otherwise the CPU. A named accelerator never falls back "
-        "to "
-        "another.",
+        "Where to train; `fulgurite devices` lists what is available. auto: a TPU if there is "
+        "one, otherwise an NVIDIA GPU (cuda), otherwise the CPU. A named accelerator never falls "
+        "back to another.",
         .spellings = "gpu=cuda|nvidia=cuda"),
     ROW(devices, devices.devices, DEVICES, "auto", "auto", "8",
         "Devices of the accelerator to use: 8 uses the first eight, [1] only the second, \"0,2\" "
-        "or "
-        "[0, 2] those two; auto and -1 use all (on the CPU: one). On the CPU a number creates that "
-        "many virtual devices, for development."),
+        "or [0, 2] those two; auto and -1 use all (on the CPU: one). On the CPU a number creates "
+        "that many virtual devices, for development."),
     ROW(strategy, devices.strategy, CHOICE, "auto", "auto|single|ddp|fsdp", "fsdp",
         "How devices share the work. single: one device; ddp: each device has the whole model and "
-        "a "
-        "part of every batch; fsdp: large parameters, their gradients and their optimizer state "
-        "are "
-        "sharded across the devices too. auto: ddp on several devices.",
+        "a part of every batch; fsdp: large parameters, their gradients and their optimizer state "
+        "are sharded across the devices too. auto: ddp on several devices.",
         .spellings = "dp=ddp"),
     ROW(precision, numerics.precision, CHOICE, "32-true",
         "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true", "bf16-mixed",
@@ -51,8 +47,7 @@ static const fg_option options[] = {
         "scaling; 64-true: f64. TPUs do not support f16 and f64.",
         .spellings = "32=32-true|fp32=32-true|f32=32-true|float32=32-true|bf16=bf16-mixed|"
                      "bfloat16=bf16-mixed|16=16-mixed|fp16=16-mixed|f16=16-mixed|float16=16-mixed|"
-                     "64=64-true|"
-                     "fp64=64-true|f64=64-true|float64=64-true"),
+                     "64=64-true|fp64=64-true|f64=64-true|float64=64-true"),
     ROW(stochastic_rounding, numerics.stochastic_rounding, BOOL, "false", NULL, "true",
         "Round updated parameters stochastically, so that small updates are not lost.",
         .only = "precision=bf16-true"),
@@ -63,9 +58,9 @@ static const fg_option options[] = {
         "What to do if a loss or a gradient is not finite, or the loss has risen too far: end the "
         "run; continue from the last good checkpoint with a smaller learning rate; or continue."),
     ROW(divergence_factor, divergence.divergence_factor, FLOAT, "4", "0..", "10",
-        "The loss has risen too far if it is above this multiple of its lowest smoothed value, and "
-        "above the middle between the first and the lowest, or if it explodes to 25 times this "
-        "multiple of the loss of the first step. 0: only values that are not finite count."),
+        "The loss has risen too far if it is above this multiple of its lowest smoothed value, "
+        "and above the middle between the first and the lowest, or if it explodes to 25 times "
+        "this multiple of the loss of the first step. 0: only values that are not finite count."),
     ROW(divergence_patience, divergence.divergence_patience, INT, "5", "1..", "10",
         "Number of consecutive log lines (trainer.log_every) in which the loss must be too high "
         "before training counts as diverged."),
@@ -73,24 +68,22 @@ static const fg_option options[] = {
         "Multiply the learning rate by this at each rollback.", .only = "on_divergence=rollback"),
     ROW(max_rollbacks, divergence.max_rollbacks, INT, "3", "1..", "5",
         "Maximum number of rollbacks, including those before a resume. The next divergence ends "
-        "the "
-        "run.",
+        "the run.",
         .only = "on_divergence=rollback"),
     ROW(lr_scaling, lr.lr_scaling, CHOICE, "none", "none|linear|sqrt", "linear",
         "Scale optimizer.lr with the batch: linear: multiply by k; sqrt: by the square root of k. "
-        "k "
-        "is the number of samples per step divided by base_batch_size."),
+        "k is the number of samples per step divided by base_batch_size."),
     ROW(base_batch_size, lr.base_batch_size, INT, "auto", "auto|1..", "256",
-        "The batch size that optimizer.lr is meant for. auto: one device's batch, so that k is the "
-        "number of devices times accumulate_grad_batches.",
+        "The batch size that optimizer.lr is meant for. auto: one device's batch, so that k is "
+        "the number of devices times accumulate_grad_batches.",
         .only = "lr_scaling=linear|sqrt"),
     ROW(accumulate_grad_batches, numerics.accumulate_grad_batches, INT, "1", "1..1048576", "4",
         "Batches per optimizer step: the optimizer gets the mean gradient over all their samples, "
         "with the memory use of one batch."),
     ROW(accumulate_schedule, numerics.accumulate_schedule, STRING, NULL, NULL, "\"0=1,4=2\"",
-        "Batches per optimizer step that change by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, "
-        "then 4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the "
-        "number of epoch 0."),
+        "Batches per optimizer step that change by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, then "
+        "4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the number "
+        "of epoch 0."),
     ROW(gradient_clip_val, numerics.gradient_clip_val, FLOAT, "0", "0..", "1",
         "Limit the gradient of each optimizer step to this: its norm, or each element. 0: no "
         "limit."),
@@ -105,20 +98,18 @@ static const fg_option options[] = {
         "Number of optimizer steps; -1: no limit."),
     ROW(max_time, limits.max_time, DURATION, "auto", "auto", "8h30m",
         "End training after this time, even in the middle of an epoch. The state is saved, the "
-        "last "
-        "weights are validated, which takes further time, and --resume continues from there, with "
-        "the "
-        "full time again. Numbers with the units d, h, m and s, or DD:HH:MM:SS. Compilation "
-        "counts. "
-        "auto: no limit."),
+        "last weights are validated, which takes further time, and --resume continues from there, "
+        "with the full time again. Numbers with the units d, h, m and s, or DD:HH:MM:SS. "
+        "Compilation counts. auto: no limit."),
     ROW(limit_train_batches, limits.limit_train_batches, AMOUNT, "1.0", NULL, "0.1",
         "Use this many batches of each epoch: a fraction (0.1) or a count (100)."),
     ROW(limit_val_batches, limits.limit_val_batches, AMOUNT, "1.0", NULL, "20",
         "Use this many batches of each validation: a fraction (0.1) or a count (100); 0: do not "
         "validate."),
     ROW(overfit_batches, limits.overfit_batches, AMOUNT, "0", NULL, "10",
-        "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in every "
-        "epoch without shuffling, and validate on as many: a correct model overfits them; 0: off."),
+        "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in "
+        "every epoch without shuffling, and validate on as many: a correct model overfits them; "
+        "0: off."),
     ROW(sanity_val_steps, validation.sanity_val_steps, INT, "2", "-1..", "0",
         "Validation batches to run before training starts, to catch errors early. Their metrics "
         "are discarded. 0: none; -1: all."),
@@ -129,32 +120,28 @@ static const fg_option options[] = {
     ROW(log_every, output.log_every, INT, "50", "1..", "10",
         "Log training metrics every n optimizer steps."),
     ROW(profile, output.profile, STRING, NULL, NULL, "100:110",
-        "Take a profile of these steps, first:last, starting at 1: when each thread and device did "
-        "what, written to profile in the run's folder for Perfetto, XProf and TensorBoard. auto: "
-        "ten "
-        "steps after the first ten of this fit, or its last ten. Empty: none."),
+        "Take a profile of these steps, first:last, starting at 1: when each thread and device "
+        "did what, written to profile in the run's folder for Perfetto, XProf and TensorBoard. "
+        "auto: ten steps after the first ten of this fit, or its last ten. Empty: none."),
     ROW(seed, seed, INT, "0", "0..", "42",
         "Seed of the initial weights, the order of samples and dropout. Two runs with the same "
-        "seed "
-        "give the same results."),
+        "seed give the same results."),
     ROW(watchdog_s, hang.watchdog_s, FLOAT, "1800", "0..1e9", "600",
-        "Stop the run after this many seconds without progress on a device or from the data: print "
-        "what it waited for, write the stacks of all threads to hang.txt in the run's folder, exit "
-        "with status 3. Compilation is not counted; 0: wait forever."),
+        "Stop the run after this many seconds without progress on a device or from the data: "
+        "print what it waited for, write the stacks of all threads to hang.txt in the run's "
+        "folder, exit with status 3. Compilation is not counted; 0: wait forever."),
     ROW(ckpt_every_epochs, checkpoints.ckpt_every_epochs, INT, "1", "0..", "10",
         "Save a checkpoint every n epochs; 0: not by epochs. The final state is always saved."),
     ROW(ckpt_every_steps, checkpoints.ckpt_every_steps, INT, "0", "0..", "1000",
         "Save a checkpoint every n optimizer steps; 0: not by steps."),
     ROW(ckpt_every_time, checkpoints.ckpt_every_time, DURATION, "auto", "auto", "30m",
         "Save a checkpoint when this time has passed since the last save: numbers with the units "
-        "d, "
-        "h, m and s. auto: not by time."),
+        "d, h, m and s. auto: not by time."),
     ROW(ckpt_name, checkpoints.ckpt_name, STRING, "auto", "auto",
         "epoch={epoch:02d}-val_loss={val_loss:.3f}",
         "Names of checkpoints: {step}, {epoch} (whole epochs done) and names of metrics, with "
         "formats as in Python, between letters, digits, '.', '_', '=' and '-'. Without {step}, it "
-        "is "
-        "appended. auto: step-{step:09d}."),
+        "is appended. auto: step-{step:09d}."),
     ROW(save_top_k, checkpoints.save_top_k, INT, "1", "1..16", "3",
         "Save and keep this many of the best checkpoints by trainer.monitor, in addition to the "
         "newest."),
@@ -165,9 +152,8 @@ static const fg_option options[] = {
         "without validation."),
     FG_OPTION_ENUM_AS("monitor_mode", fg_trainer_options, checkpoints.monitor_mode, "auto",
                       "auto|min|max", "max",
-                      "Whether a smaller or a larger value is better. auto: max for names that end "
-                      "in acc, f1, precision, recall or r2, "
-                      "otherwise min.",
+                      "Whether a smaller or a larger value is better. auto: max for names that "
+                      "end in acc, f1, precision, recall or r2, otherwise min.",
                       .spellings = "minimize=min|maximize=max"),
 };
 

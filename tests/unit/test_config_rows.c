@@ -17,6 +17,7 @@
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"
 #include "train/callbacks.h"
+#include "base/print.h"
 #include "option/option.h"
 #include "train/trainer.h"
 #include "config_text.h"
@@ -378,8 +379,8 @@ static const char *or_none(const char *text) { return text != NULL ? text : "non
 
 static const char *amount(fg_amount a, char out[32])
 {
-    (void)snprintf(out, 32, a.fraction > 0 ? "%g of all" : "%.0f",
-                   a.fraction > 0 ? a.fraction : (double)a.count);
+    (void)fgi_snprintf(out, 32, a.fraction > 0 ? "%g of all" : "%.0f",
+                       a.fraction > 0 ? a.fraction : (double)a.count);
     return out;
 }
 
