@@ -244,7 +244,7 @@ static void measure(const char *title, const char *name, fg_image_crop crop, int
     const rate first = take(loader, batches, 0);
     const rate later = take(loader, 0, seconds);
     const double used = memory_mb() - before;
-    const double slots = (double)fg_loader_get_stats(loader).memory_bytes / 1024 / 1024;
+    const double slots = (double)fg_loader_stats_of(loader).memory_bytes / 1024 / 1024;
     printf("%-30s %d threads: %8.0f images/s, %8.0f per CPU-s; first epoch (verified) %8.0f, "
            "%8.0f; memory %.1f MB beyond %.1f MB of batches\n",
            title, workers, later.wall, later.cpu, first.wall, first.cpu, used - slots, slots);

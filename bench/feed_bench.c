@@ -135,7 +135,7 @@ static double part(double seconds, const fg_loader_stages *t)
 static void print_row(const char *name, const device *d, fg_loader *loader, double before_bytes)
 {
     double fraction;
-    const fg_loader_stats stats = fg_loader_get_stats(loader);
+    const fg_loader_stats stats = fg_loader_stats_of(loader);
     const fg_loader_stages *t = &stats.stages;
     const double wall_s = d->end_s[(d->steps + AHEAD - 1) % AHEAD] - d->begin_s;
     const double idle = d->idle_s / wall_s;

@@ -43,13 +43,13 @@ static fg_module *the_root; /* of the Trainer that is traced */
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
-    fg_tensor x = fg_batch_get(batch, "x");
+    fg_tensor x = fg_batch_field(batch, "x");
     (void)self, (void)st;
     for (size_t i = 0; i < 3; i++) {
         x = fg_matmul(x, parameter(batch, the_root, 2 * i));
         x = i < 2 ? fg_relu(x) : x;
     }
-    return fg_cross_entropy(x, fg_batch_get(batch, "y"), NULL);
+    return fg_cross_entropy(x, fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)

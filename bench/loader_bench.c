@@ -66,7 +66,7 @@ static fg_status measure(fg_dataset *dataset, const char *name, int workers, dou
     }
     if (status == FG_OK) {
         const double wall = now_s() - begin;
-        const fg_loader_stats s = fg_loader_get_stats(loader);
+        const fg_loader_stats s = fg_loader_stats_of(loader);
         const double n = (double)s.batches;
         printf("%-14s workers=%d work=%3.0fus  %9.0f batch/s %11.0f rows/s  taking %6.2f us"
                "  waiting %6.2f us  making %6.2f us\n",

@@ -31,11 +31,11 @@ static void build(void *self, fg_module *root)
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     const struct mlp *m = self;
-    fg_tensor x = fg_batch_get(batch, "x");
+    fg_tensor x = fg_batch_field(batch, "x");
     x = fg_relu(fg_linear_apply(m->layer[0], x));
     x = fg_relu(fg_linear_apply(m->layer[1], x));
     (void)st;
-    return fg_cross_entropy(fg_linear_apply(m->layer[2], x), fg_batch_get(batch, "y"), NULL);
+    return fg_cross_entropy(fg_linear_apply(m->layer[2], x), fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)

@@ -100,7 +100,7 @@ static void measure_open(int count)
         const double begin = now_s();
         check(fg_pack_open(in_root("open.pack"), NULL, &pack, &err));
         const double opened = now_s();
-        check(fg_pack_get_entry(pack, count / 2, &entry, &err)); /* verifies the index */
+        check(fg_pack_entry_at(pack, count / 2, &entry, &err)); /* verifies the index */
         const double first = now_s();
         const void *data;
         size_t size;

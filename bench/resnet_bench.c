@@ -27,8 +27,8 @@ static void build(void *self, fg_module *root)
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     (void)self, (void)st;
-    return fg_cross_entropy(fg_model_apply(model, fg_batch_get(batch, "x")),
-                            fg_batch_get(batch, "y"), NULL);
+    return fg_cross_entropy(fg_model_apply(model, fg_batch_field(batch, "x")),
+                            fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)

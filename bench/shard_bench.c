@@ -62,7 +62,7 @@ static fg_status measure(fg_dataset *dataset, int devices, double seconds, fg_er
         }
     }
     if (status == FG_OK) {
-        const fg_client_stats stats = fg_client_get_stats(client);
+        const fg_client_stats stats = fg_client_stats_of(client);
         const double n = (double)batches;
         printf("%d devices  %8.3f ms per batch  gathered %8.0f bytes  uploaded %8.0f  "
                "copied by the plugin %8.0f\n",

@@ -146,7 +146,7 @@ static fg_status measure_first(const net *n, fg_client *client, double opened_s,
     const fg_tensor traced = trace_step(n, trace);
     const double written = now_s();
     status = fg_run_f32(trace, traced, &loss, err);
-    const fg_client_stats stats = fg_client_get_stats(client);
+    const fg_client_stats stats = fg_client_stats_of(client);
     if (status == FG_OK)
         printf("%-8s first step: plugin %.0f ms, tracing %.2f ms, compiling %.0f ms, start values "
                "and run %.0f ms\n",

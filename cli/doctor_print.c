@@ -79,7 +79,7 @@ static void print_plugins(fgi_buf *out, const checkup *d)
 
 void checkup_print(fgi_buf *out, const checkup *d)
 {
-    const fg_host_info *info = fg_host_get_info(d->host);
+    const fg_host_info *info = fg_host_info_of(d->host);
     fgi_buf_printf(out, "platform %s\n", place_name(info->place));
     print_tpu(out, info);
     print_host(out, info);
@@ -186,7 +186,7 @@ static json_t *fix_object(const fg_host *host)
 
 void checkup_print_json(fgi_buf *out, const checkup *d)
 {
-    const fg_host_info *info = fg_host_get_info(d->host);
+    const fg_host_info *info = fg_host_info_of(d->host);
     json_t *cache = d->cache[0] == '\0'
                         ? json_null()
                         : json_pack("{s:s, s:b, s:I, s:I, s:o}", "path", d->cache, "writable",

@@ -94,7 +94,7 @@ static void find_plugins(checkup *d)
     static const char *const names[DOCTOR_PLUGINS] = {"tpu", "cuda", "cpu"};
     for (int i = 0; i < DOCTOR_PLUGINS; i++)
         find_plugin(&d->plugins[i], names[i]);
-    if (fg_host_get_info(d->host)->tpu_chips > 0 && d->plugins[0].path[0] == '\0')
+    if (fg_host_info_of(d->host)->tpu_chips > 0 && d->plugins[0].path[0] == '\0')
         checkup_find(d, FG_WRONG, "no-libtpu", "fulgurite setup tpu",
                      "there is a TPU, but libtpu is not installed");
     if (d->plugins[2].path[0] == '\0')

@@ -137,7 +137,7 @@ static fg_status compute(checkup *d, fg_client *client, fg_dataset *set, double 
 
 static void describe(checkup_test *test, const fg_client *client)
 {
-    const fg_client_info *info = fg_client_get_info(client);
+    const fg_client_info *info = fg_client_info_of(client);
     fg_device_info device = {0};
     fg_error err;
     (void)fgi_snprintf(test->platform, sizeof(test->platform), "%s", info->platform);
@@ -146,7 +146,7 @@ static void describe(checkup_test *test, const fg_client *client)
     test->devices = info->device_count;
     test->api_major = info->api_major;
     test->api_minor = info->api_minor;
-    if (fg_device_get_info(client, 0, &device, &err) == FG_OK)
+    if (fg_device_info_at(client, 0, &device, &err) == FG_OK)
         (void)fgi_snprintf(test->kind, sizeof(test->kind), "%s", device.kind);
 }
 

@@ -24,7 +24,7 @@ static bool count(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err
 {
     fg_catalog_item item;
     for (int64_t i = 0; i < fg_catalog_count(catalog); i++) {
-        if (fg_catalog_get(catalog, i, &item, err) != FG_OK)
+        if (fg_catalog_item_at(catalog, i, &item, err) != FG_OK)
             return false;
         out->train += is_training(&item);
         out->val += item.split == FG_VAL;
@@ -60,7 +60,7 @@ static void probe_image(const fg_catalog *catalog, int64_t index, probe *p, fgi_
     fg_catalog_item item;
     fg_image_info info = {.format = FG_IMAGE_UNKNOWN};
     fg_error err = {0};
-    if (fg_catalog_get(catalog, index, &item, &err) != FG_OK)
+    if (fg_catalog_item_at(catalog, index, &item, &err) != FG_OK)
         return;
     out->probed++;
     fg_status status = fg_catalog_read(catalog, index, &p->bytes, &err);
@@ -126,7 +126,7 @@ bool fgi_look_photos_are_named(const fg_catalog *catalog, const char **out_name,
     if (strcmp(fg_catalog_kind_of(catalog), "folder") != 0)
         return false;
     for (int64_t i = 0; i < images; i++) {
-        const fg_status status = fg_catalog_get(catalog, i, &item, NULL);
+        const fg_status status = fg_catalog_item_at(catalog, i, &item, NULL);
         const size_t size = status == FG_OK ? class_size(item.name) : 0;
         if (size == 0)
             return false;
@@ -156,10 +156,10 @@ bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_er
 
 static bool count_records(fg_pack *pack, fgi_look_photos *out, fg_error *err)
 {
-    const int64_t variants = fg_pack_get_info(pack)->variant_count;
+    const int64_t variants = fg_pack_info_of(pack)->variant_count;
     fg_pack_entry e;
     for (int64_t i = 0; i < fg_pack_count(pack); i += variants) {
-        if (fg_pack_get_entry(pack, i, &e, err) != FG_OK)
+        if (fg_pack_entry_at(pack, i, &e, err) != FG_OK)
             return false;
         const bool is_train = e.split == FG_TRAIN || e.split == FG_PACK_NO_SPLIT;
         out->train += is_train;
@@ -183,7 +183,7 @@ static void probe_records(fg_pack *pack, fgi_look_photos *out)
     const int64_t records = fg_pack_count(pack);
     const int64_t probes = records < PROBES ? records : PROBES;
     for (int64_t i = 0; i < probes; i++) {
-        if (fg_pack_get_entry(pack, i * records / probes, &e, NULL) != FG_OK)
+        if (fg_pack_entry_at(pack, i * records / probes, &e, NULL) != FG_OK)
             continue;
         p.short_side[p.good++] = e.width < e.height ? e.width : e.height;
         p.total_bytes += e.size_bytes;
@@ -198,7 +198,7 @@ static void probe_records(fg_pack *pack, fgi_look_photos *out)
 bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err)
 {
     *out = (fgi_look_photos){.train = 0};
-    if (fgi_class_counts_init(&out->counts, "image", fg_pack_get_info(pack)->class_count, err) !=
+    if (fgi_class_counts_init(&out->counts, "image", fg_pack_info_of(pack)->class_count, err) !=
         FG_OK)
         return false;
     for (int64_t i = 0; i < out->counts.classes; i++)

@@ -102,8 +102,8 @@ static void put_unlabeled(fgi_buf *out, const fgi_look_files *files)
     fg_catalog_item item;
     fg_error unused;
     for (int64_t i = 0; i < fg_catalog_count(files->photos); i++) {
-        if (fg_catalog_get(files->photos, i, &item, &unused) != FG_OK || item.split != FG_TEST ||
-            strrchr(item.name, '/') == NULL)
+        if (fg_catalog_item_at(files->photos, i, &item, &unused) != FG_OK ||
+            item.split != FG_TEST || strrchr(item.name, '/') == NULL)
             continue;
         char *file = fgi_path_join(files->path, item.name);
         char *folder = file != NULL ? fgi_path_parent(file) : NULL;

@@ -48,11 +48,11 @@ static void print_reason(fgi_buf *out, const finding *f)
 
 static void print_devices(fgi_buf *out, const finding *f)
 {
-    const fg_client_info *info = fg_client_get_info(f->client);
+    const fg_client_info *info = fg_client_info_of(f->client);
     for (int i = 0; i < info->device_count; i++) {
         fg_error err = {0};
         fg_device_info device;
-        if (fg_device_get_info(f->client, i, &device, &err) != FG_OK) {
+        if (fg_device_info_at(f->client, i, &device, &err) != FG_OK) {
             fgi_buf_printf(out, "%-5s no   device %d: %s\n", f->accelerator, i, err.message);
             continue;
         }
@@ -86,10 +86,10 @@ static void print_lines(fgi_buf *out, const finding *f, bool show_places)
 static json_t *device_list(const fg_client *client)
 {
     json_t *list = json_array();
-    for (int i = 0; i < fg_client_get_info(client)->device_count; i++) {
+    for (int i = 0; i < fg_client_info_of(client)->device_count; i++) {
         fg_error err;
         fg_device_info device;
-        if (fg_device_get_info(client, i, &device, &err) == FG_OK)
+        if (fg_device_info_at(client, i, &device, &err) == FG_OK)
             json_array_append_new(list,
                                   json_pack("{s:i, s:I, s:s, s:s, s:o}", "index", i, "id",
                                             (json_int_t)device.id, "kind", device.kind,
@@ -109,7 +109,7 @@ static json_t *finding_object(const finding *f)
     if (f->client == NULL)
         return json_pack("{s:s, s:b, s:s, s:[], s:o}", "accelerator", f->accelerator, "usable", 0,
                          "reason", f->err.message, "devices", "places", places);
-    const fg_client_info *info = fg_client_get_info(f->client);
+    const fg_client_info *info = fg_client_info_of(f->client);
     return json_pack("{s:s, s:b, s:n, s:s, s:s, s:[ii], s:o, s:o}", "accelerator", f->accelerator,
                      "usable", 1, "reason", "plugin", info->plugin_path, "platform_version",
                      info->platform_version, "pjrt_api", info->api_major, info->api_minor,

@@ -137,7 +137,7 @@ static fg_status put_row(view *v, int row, fg_error *err)
     fg_pack_entry entry;
     const int versions = v->o.columns - 1;
     const size_t size = 3 * (size_t)v->height * (size_t)v->width;
-    FGI_TRY(fg_pack_get_entry(v->pack, v->records[row], &entry, err));
+    FGI_TRY(fg_pack_entry_at(v->pack, v->records[row], &entry, err));
     const char *label =
         fg_pack_class_name(v->pack, entry.label_count > 0 ? entry.labels[0] : entry.label);
     fgi_buf_printf(v->text, "%d\t%" PRId64 "\t%s\n", row + 1, v->records[row],

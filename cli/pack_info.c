@@ -107,7 +107,7 @@ static void count_entry(summary *s, const fg_pack_entry *entry, columns *c)
 
 static fg_status summarize(fg_pack *pack, summary *out, fg_error *err)
 {
-    const fg_pack_info *info = fg_pack_get_info(pack);
+    const fg_pack_info *info = fg_pack_info_of(pack);
     const size_t count = (size_t)info->count;
     *out = (summary){.pack = pack, .info = info};
     uint32_t *block = fgi_calloc(3 * count + 1, sizeof *block);
@@ -116,7 +116,7 @@ static fg_status summarize(fg_pack *pack, summary *out, fg_error *err)
     fg_status status = block != NULL && out->classes != NULL ? FG_OK : fgi_no_memory(err);
     for (int64_t i = 0; status == FG_OK && i < info->count; i++) {
         fg_pack_entry entry;
-        status = fg_pack_get_entry(pack, i, &entry, err);
+        status = fg_pack_entry_at(pack, i, &entry, err);
         if (status == FG_OK)
             count_entry(out, &entry, &c);
     }

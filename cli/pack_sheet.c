@@ -31,7 +31,7 @@ static fg_status put_record(drawing *d, int row, int column, int64_t record, fg_
 {
     fg_pack_entry entry;
     char name[256], label[256] = "";
-    FGI_TRY(fg_pack_get_entry(d->pack, record, &entry, err));
+    FGI_TRY(fg_pack_entry_at(d->pack, record, &entry, err));
     FGI_TRY(fg_pack_image(d->pack, record, d->sheet.decoder, &d->image, err));
     (void)fg_catalog_escape(entry.name, name, sizeof name);
     if (class_of(d, &entry) != NULL)
@@ -58,7 +58,7 @@ static fg_status put_selected(drawing *d, const fg_pack_selection *selection, in
 
 static fg_status put_classes(drawing *d, fg_error *err)
 {
-    const int64_t classes = fg_pack_get_info(d->pack)->class_count;
+    const int64_t classes = fg_pack_info_of(d->pack)->class_count;
     if (classes == 0)
         return fgi_fail(err, FG_EINVAL, "%s: the pack has no classes", fg_pack_path(d->pack, 0));
     for (int row = 0; row < d->o.rows && row < classes; row++) {

@@ -78,7 +78,7 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
 static bool print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
 {
     const char *text;
-    if (fg_recipe_get_text(recipe, which, &text, err) != FG_OK)
+    if (fg_recipe_text_of(recipe, which, &text, err) != FG_OK)
         return false;
     (void)fputs(text, stdout);
     return true;
@@ -134,13 +134,13 @@ static bool write_summary(fg_recipe *recipe, const char *path, fg_error *err)
     const char *text;
     if (path == NULL)
         return true;
-    return fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &text, err) == FG_OK &&
+    return fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &text, err) == FG_OK &&
            out_file_write(path, text, strlen(text), err);
 }
 
 static int exit_status(const fg_recipe *recipe, fg_status status)
 {
-    const bool is_usage = status == FG_EINVAL && !fg_recipe_get_result(recipe)->was_set_up;
+    const bool is_usage = status == FG_EINVAL && !fg_recipe_result_of(recipe)->was_set_up;
     const int failed = is_usage ? CLI_USAGE : CLI_FAILED;
     return status == FG_OK ? CLI_DONE : status == FG_ESTOPPED ? CLI_STOPPED : failed;
 }
@@ -149,13 +149,13 @@ static int exit_status(const fg_recipe *recipe, fg_status status)
 static bool has_result(const fg_recipe *recipe, const cli_run_options *o, fg_status status)
 {
     return status == FG_OK ||
-           (o->recipe.kind == FG_RECIPE_FIND_LR && fg_recipe_get_lr_curve(recipe) != NULL);
+           (o->recipe.kind == FG_RECIPE_FIND_LR && fg_recipe_lr_curve(recipe) != NULL);
 }
 
 /* Reports the samples without a prediction, which are a failure unless they are allowed. */
 static int check_damaged(const fg_recipe *recipe, const cli_run_options *o)
 {
-    const fg_recipe_result *result = fg_recipe_get_result(recipe);
+    const fg_recipe_result *result = fg_recipe_result_of(recipe);
     if (result->damaged == 0)
         return CLI_DONE;
     if (!o->allows_damaged)
@@ -171,7 +171,7 @@ static int check_damaged(const fg_recipe *recipe, const cli_run_options *o)
 
 static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status, fg_error *err)
 {
-    const char *command = fg_recipe_get_result(recipe)->command;
+    const char *command = fg_recipe_result_of(recipe)->command;
     const bool is_plan = o->recipe.kind == FG_RECIPE_PLAN, is_known = has_result(recipe, o, status);
     if (is_known && !print_special(recipe, o, err))
         status = err->status;

@@ -47,8 +47,8 @@ static void build(void *self, fg_module *root)
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     fg_model *const *lenet = self;
-    fg_tensor label = fg_batch_get(batch, "label");
-    fg_tensor logits = fg_model_apply(*lenet, fg_batch_get(batch, "image"));
+    fg_tensor label = fg_batch_field(batch, "label");
+    fg_tensor logits = fg_model_apply(*lenet, fg_batch_field(batch, "image"));
     fg_step_log(st, "acc", fg_accuracy(logits, label));
     return fg_cross_entropy(logits, label, NULL);
 }

@@ -22,12 +22,12 @@ static fg_optimizer *optimizer;
 /* Prints this process, its devices, and the position of each device in the mesh. */
 static fg_status introduce(void)
 {
-    const fg_client_info *all = fg_client_get_info(client);
+    const fg_client_info *all = fg_client_info_of(client);
     fg_device_info one;
     printf("process %d of %d: %d devices, a batch in %d shards\n", all->process_index,
            all->process_count, all->device_count, all->mesh.batch_shards);
     for (int i = 0; i < all->device_count; i++) {
-        TRY(fg_device_get_info(client, i, &one, &err));
+        TRY(fg_device_info_at(client, i, &one, &err));
         printf("  device %d: %s, batch shard %d of %d\n", i, one.kind, one.batch_shard,
                all->mesh.batch_shards);
     }

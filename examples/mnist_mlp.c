@@ -23,8 +23,8 @@ static fg_tensor forward(const struct mlp *m, fg_tensor image)
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
-    fg_tensor label = fg_batch_get(batch, "label"); /* s32[B] */
-    fg_tensor logits = forward(self, fg_batch_get(batch, "image"));
+    fg_tensor label = fg_batch_field(batch, "label"); /* s32[B] */
+    fg_tensor logits = forward(self, fg_batch_field(batch, "image"));
     fg_step_log(st, "acc", fg_accuracy(logits, label));
     return fg_cross_entropy(logits, label, NULL); /* logged as "loss" */
 }

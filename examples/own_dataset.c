@@ -53,9 +53,9 @@ static void build(void *self, fg_module *root)
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     const struct net *n = self;
-    fg_tensor logits = fg_model_apply(n->mlp, fg_batch_get(batch, "x"));
-    fg_step_log(st, "acc", fg_accuracy(logits, fg_batch_get(batch, "y")));
-    return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
+    fg_tensor logits = fg_model_apply(n->mlp, fg_batch_field(batch, "x"));
+    fg_step_log(st, "acc", fg_accuracy(logits, fg_batch_field(batch, "y")));
+    return fg_cross_entropy(logits, fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)

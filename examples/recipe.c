@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     fg_recipe *recipe = NULL;
     fg_error err = {0};
     if (fg_recipe_open(&options, &recipe, &err) == FG_OK && fg_recipe_run(recipe, &err) == FG_OK &&
-        fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &summary, &err) == FG_OK)
+        fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &summary, &err) == FG_OK)
         (void)puts(summary);
     fg_recipe_close(recipe);
     return err.status == FG_OK ? 0 : fg_error_print(&err, argv[0]);

@@ -5,7 +5,7 @@
  * and are assumed to be between 0 and 1, unless stated otherwise. Call them in the training step:
  *
  *     const fg_sample_key key = fg_batch_key(batch);
- *     fg_tensor x = fg_batch_get(batch, "image");
+ *     fg_tensor x = fg_batch_field(batch, "image");
  *     x = fg_aug_random_crop(x, &key, &(fg_aug_random_crop_options){.padding = 4});
  *     x = fg_aug_random_flip(x, &key, NULL);
  *

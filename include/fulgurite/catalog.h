@@ -166,8 +166,8 @@ typedef struct fg_catalog_item {
 } fg_catalog_item;
 
 /* Fills *out with sample `index`. Errors: FG_EINVAL (index out of range). */
-FG_API FG_MUST_USE fg_status fg_catalog_get(const fg_catalog *catalog, int64_t index,
-                                            fg_catalog_item *out, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_catalog_item_at(const fg_catalog *catalog, int64_t index,
+                                                fg_catalog_item *out, fg_error *err);
 
 /* ---- bytes of samples ------------------------------------------------------------------------ */
 

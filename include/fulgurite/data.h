@@ -635,7 +635,7 @@ typedef struct fg_loader_stats {
     fg_loader_stages stages; /* sum to work_s, or to wait_s if synchronous */
     uint64_t reserved[4];    /* set to 0 */
 } fg_loader_stats;
-FG_API fg_loader_stats fg_loader_get_stats(fg_loader *loader);
+FG_API fg_loader_stats fg_loader_stats_of(fg_loader *loader);
 
 /* Stops and joins the worker threads; may be called at any time. Batches that were not released
  * become invalid, so no device may still be reading them. NULL is allowed. */

@@ -5,7 +5,7 @@
  * size. The device computes the pixels. Such a dataset has an encoding (fg_dataset_encoding in
  * data.h); the field contains the encoded bytes until the step decodes them:
  *
- *     fg_tensor x = fg_decode_images(fg_batch_get(batch, "image"), fg_dataset_encoding(dataset));
+ *     fg_tensor x = fg_decode_images(fg_batch_field(batch, "image"), fg_dataset_encoding(dataset));
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_DECODE_H

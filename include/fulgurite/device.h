@@ -90,7 +90,7 @@ typedef struct fg_client_info {
     fg_mesh_info mesh;            /* mesh of this process's devices */
 } fg_client_info;
 /* Borrowed for the client's lifetime. */
-FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
+FG_API const fg_client_info *fg_client_info_of(const fg_client *client);
 
 /* Properties of a device. Strings are borrowed for the client's lifetime. */
 typedef struct fg_device_info {
@@ -110,8 +110,8 @@ typedef struct fg_device_info {
 /* Properties of device `index` of the client, starting at 0. Errors: FG_EINVAL (index out of
  * range). If the plugin has no memory statistics, the memory fields are -1; this is not an error.
  */
-FG_API FG_MUST_USE fg_status fg_device_get_info(const fg_client *client, int index,
-                                                fg_device_info *out, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_device_info_at(const fg_client *client, int index,
+                                               fg_device_info *out, fg_error *err);
 
 /* A parsed topology name (fg_client_options.topology). */
 typedef struct fg_topology_info {
@@ -219,7 +219,7 @@ typedef struct fg_client_stats {
                                    copy (CPU) */
     uint64_t reserved[4];       /* set to 0 */
 } fg_client_stats;
-FG_API fg_client_stats fg_client_get_stats(const fg_client *client);
+FG_API fg_client_stats fg_client_stats_of(const fg_client *client);
 
 /* A program that was compiled, or loaded from the compilation cache. */
 typedef struct fg_compile_event {

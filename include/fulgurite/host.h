@@ -79,7 +79,7 @@ FG_API void fg_host_close(fg_host *host);
 
 /* The machine's properties, findings and recommended variables. Borrowed for the host's lifetime;
  * NULL if index is out of range. */
-FG_API const fg_host_info *fg_host_get_info(const fg_host *host);
+FG_API const fg_host_info *fg_host_info_of(const fg_host *host);
 FG_API size_t fg_host_finding_count(const fg_host *host);
 FG_API const fg_finding *fg_host_finding_at(const fg_host *host, size_t index);
 FG_API size_t fg_host_variable_count(const fg_host *host);

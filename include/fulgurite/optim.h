@@ -165,20 +165,20 @@ FG_API fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size
 
 /* Sets the base learning rate, starting with the next launch. A schedule is relative to it,
  * multiplied by the factor of the Trainer's lr_scaling (train.h); for onecycle, that is the peak.
- * fg_optimizer_get_lr returns the learning rate of the current step, with scaling and schedule. */
+ * fg_optimizer_lr returns the learning rate of the current step, with scaling and schedule. */
 FG_API void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr);
 /* Overrides the schedule's learning rate for the step that fg_optimizer_begin_step began, and for
  * no other step. lr: 0 or more. */
 FG_API void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr);
-FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
+FG_API double fg_optimizer_lr(const fg_optimizer *optimizer);
 /* Sets SGD's momentum or Adam's beta1, starting with the next launch, unless a schedule sets it. If
  * SGD was created without momentum, this creates its buffers: then call it before tracing. Errors:
  * FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum,
                                                        fg_error *err);
-FG_API double fg_optimizer_get_momentum(const fg_optimizer *optimizer);
+FG_API double fg_optimizer_momentum(const fg_optimizer *optimizer);
 /* Returns the weight decay, as given when the optimizer was created. */
-FG_API double fg_optimizer_get_weight_decay(const fg_optimizer *optimizer);
+FG_API double fg_optimizer_weight_decay(const fg_optimizer *optimizer);
 
 /* ---- gradient clipping ----------------------------------------------------------------------- */
 

@@ -108,7 +108,7 @@ FG_API void fg_pack_close(fg_pack *pack);
 FG_API int64_t fg_pack_count(const fg_pack *pack);
 
 /* Properties of the pack. Borrowed for its lifetime. */
-FG_API const fg_pack_info *fg_pack_get_info(const fg_pack *pack);
+FG_API const fg_pack_info *fg_pack_info_of(const fg_pack *pack);
 
 /* Name of class `index`; NULL if index is out of range. Borrowed for the pack's lifetime. */
 FG_API const char *fg_pack_class_name(const fg_pack *pack, int64_t index);
@@ -118,13 +118,13 @@ FG_API const char *fg_pack_path(const fg_pack *pack, int shard);
 
 /* The columns of a record. The index of its file is verified at the first call. Errors: FG_EINVAL
  * (record is out of range), FG_EFORMAT (the index is damaged), FG_EIO. Thread-safe. */
-FG_API FG_MUST_USE fg_status fg_pack_get_entry(fg_pack *pack, int64_t record, fg_pack_entry *out,
-                                               fg_error *err);
+FG_API FG_MUST_USE fg_status fg_pack_entry_at(fg_pack *pack, int64_t record, fg_pack_entry *out,
+                                              fg_error *err);
 
 /* The bytes of a record in the mapping, without a copy; aligned to 16 bytes (FG_PACK_RAW_RGB,
  * FG_PACK_RAW_YCC420, FG_PACK_DCT and FG_PACK_ARRAYS: 64). Borrowed for the pack's lifetime.
  * If the file shrinks later, the bytes become zeros: call fg_pack_intact after using them. Errors:
- * those of fg_pack_get_entry; FG_EFORMAT (a checksum does not match, or the record was lost: the
+ * those of fg_pack_entry_at; FG_EFORMAT (a checksum does not match, or the record was lost: the
  * message has its name, file, offset, and both checksums). Other records can still be read after an
  * error. Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_pack_record(fg_pack *pack, int64_t record, const void **out_data,

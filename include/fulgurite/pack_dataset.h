@@ -83,7 +83,7 @@ typedef struct fg_pack_dataset_options {
  * options may be NULL. Errors: FG_EINVAL (options; records without a label in a pack with classes;
  * records of several kinds; coefficients of images of different sizes), FG_EFORMAT (a class that
  * is not in class_names), FG_EUNSUPPORTED (a codec that cannot be decoded), those of
- * fg_pack_get_entry, FG_ENOMEM. */
+ * fg_pack_entry_at, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_dataset_create(fg_pack *pack,
                                                     const fg_pack_dataset_options *options,
                                                     fg_dataset **out, fg_error *err);

@@ -34,7 +34,7 @@ typedef struct fg_pack_selection {
 /* Writes the numbers of the selected records to out_records[0..*out_count), in the order of the
  * pack unless shuffled; at most `capacity` of them. Records that were lost by a rebuild are never
  * selected. selection may be NULL. Errors: FG_EINVAL (split, limit), FG_ENOTFOUND (no such class),
- * FG_ENOMEM, and those of fg_pack_get_entry. Thread-safe. */
+ * FG_ENOMEM, and those of fg_pack_entry_at. Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_pack_select(fg_pack *pack, const fg_pack_selection *selection,
                                             int64_t *out_records, int64_t capacity,
                                             int64_t *out_count, fg_error *err);

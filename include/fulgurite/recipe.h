@@ -184,10 +184,10 @@ typedef struct fg_recipe_result {
 } fg_recipe_result;
 
 /* The result; valid until the recipe is closed, updated by fg_recipe_run. */
-FG_API const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe);
+FG_API const fg_recipe_result *fg_recipe_result_of(const fg_recipe *recipe);
 
 /* The curve of FG_RECIPE_FIND_LR, or of a fit with tuner.lr_find; borrowed, NULL: none. */
-FG_API const fg_lr_curve *fg_recipe_get_lr_curve(const fg_recipe *recipe);
+FG_API const fg_lr_curve *fg_recipe_lr_curve(const fg_recipe *recipe);
 
 /* The texts that a recipe can produce. */
 typedef enum fg_recipe_text {
@@ -205,13 +205,13 @@ typedef enum fg_recipe_text {
 /* Returns a text. *out is borrowed until the next call that returns a text of this recipe, or until
  * it is closed. Errors: FG_EINVAL (a text that this kind of recipe does not have, or not yet),
  * FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which,
-                                                const char **out, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_recipe_text_of(fg_recipe *recipe, fg_recipe_text which,
+                                               const char **out, fg_error *err);
 
 /* Draws as text, in ASCII or UTF-8, the curves of a training run, of a search for a learning rate
  * or of a schedule, and the confusion matrix of a classification; of a validation or test also a
  * table of its classes, of more than 10 those with the lowest F1. columns is the width of the
- * terminal, at least 30; 0 means 80. *out is borrowed as in fg_recipe_get_text; it is "" if there
+ * terminal, at least 30; 0 means 80. *out is borrowed as in fg_recipe_text_of; it is "" if there
  * is nothing to draw. Call it after fg_recipe_run has succeeded. Errors: FG_EINVAL (it has not),
  * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,

@@ -23,7 +23,7 @@ typedef struct fg_batch fg_batch;
 
 /* Returns a field of the batch by name, T[B, ...]. If there is none, returns poison and stores an
  * error in the trace that lists the names. */
-FG_API fg_tensor fg_batch_get(const fg_batch *batch, const char *name);
+FG_API fg_tensor fg_batch_field(const fg_batch *batch, const char *name);
 /* Returns a field by index: in every reader, 0 is the input and 1 the target. */
 FG_API fg_tensor fg_batch_at(const fg_batch *batch, int index);
 /* Returns the number of valid rows, f32[]: fewer than B in a partial last batch. Divide by this,
@@ -142,7 +142,7 @@ typedef struct fg_task {
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
-#define fg_batch_get(...)           FG_HERE(fg_batch_get(__VA_ARGS__))
+#define fg_batch_field(...)         FG_HERE(fg_batch_field(__VA_ARGS__))
 #define fg_batch_at(...)            FG_HERE(fg_batch_at(__VA_ARGS__))
 #define fg_batch_count(...)         FG_HERE(fg_batch_count(__VA_ARGS__))
 #define fg_step_log(...)            FG_HERE(fg_step_log(__VA_ARGS__))

@@ -157,7 +157,7 @@ FG_API void fg_variable_destroy(fg_variable *variable);
 /* Properties given at creation. Borrowed for the variable's lifetime. */
 FG_API const char *fg_variable_name(const fg_variable *variable);
 FG_API const fg_type *fg_variable_type(const fg_variable *variable);
-FG_API fg_variable_kind fg_variable_get_kind(const fg_variable *variable);
+FG_API fg_variable_kind fg_variable_kind_of(const fg_variable *variable);
 /* file_axis as given; NULL if the order in files is the same. */
 FG_API const int *fg_variable_file_axis(const fg_variable *variable);
 

@@ -110,7 +110,7 @@ static fg_status enter(const checkpoint *c, const char *folder, const char *name
 
 static bool is_first_process(const fg_progress *at)
 {
-    return fg_client_get_info(fg_trainer_client(at->trainer))->process_index == 0;
+    return fg_client_info_of(fg_trainer_client(at->trainer))->process_index == 0;
 }
 
 static const char *run_dir_of(const fg_progress *at)

@@ -34,11 +34,11 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
 {
     const device_stats *stats = self;
     const fg_client *client = fg_trainer_client(at->trainer);
-    const int count = fg_client_get_info(client)->device_count;
+    const int count = fg_client_info_of(client)->device_count;
     double used = (double)NAN, peak = (double)NAN, percent = (double)NAN;
     for (int i = 0; i < count; i++) {
         fg_device_info info;
-        FGI_TRY(fg_device_get_info(client, i, &info, err));
+        FGI_TRY(fg_device_info_at(client, i, &info, err));
         const double now = bytes(info.memory_used_bytes);
         used = fmax(used, now); /* fmax ignores NaN */
         peak = fmax(peak, bytes(info.memory_peak_bytes));
@@ -57,14 +57,14 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const device_stats *stats = self;
     const fg_client *client = fg_trainer_client(at->trainer);
-    const int count = fg_client_get_info(client)->device_count;
+    const int count = fg_client_info_of(client)->device_count;
     fg_device_info info;
     if (stats->per_device && 2 * count + 3 > FG_MAX_LOG_VALUES)
         return fgi_fail(err, FG_EINVAL,
                         "device_stats: per_device adds 2 values for each of %d devices, but "
                         "callbacks can add %d values to a line: leave it out",
                         count, FG_MAX_LOG_VALUES);
-    FGI_TRY(fg_device_get_info(client, 0, &info, err));
+    FGI_TRY(fg_device_info_at(client, 0, &info, err));
     if (info.memory_used_bytes < 0)
         fgi_log(FG_LOG_WARNING,
                 "device_stats has no effect: the plugin for '%s' does not report device memory",

@@ -233,8 +233,8 @@ static fg_status find_sample(const fg_catalog *c, int64_t index, const fgi_sampl
     return FG_OK;
 }
 
-fg_status fg_catalog_get(const fg_catalog *catalog, int64_t index, fg_catalog_item *out,
-                         fg_error *err)
+fg_status fg_catalog_item_at(const fg_catalog *catalog, int64_t index, fg_catalog_item *out,
+                             fg_error *err)
 {
     const fgi_sample *s = NULL;
     *out = (fg_catalog_item){0};

@@ -46,7 +46,7 @@ fg_status fgi_class_counts_of(const fg_catalog *catalog, const uint8_t *splits,
     for (int64_t i = 0; i < out->classes; i++)
         out->names[i] = fg_catalog_class_name(catalog, i);
     for (int64_t i = 0; i < fg_catalog_count(catalog); i++) {
-        if (fg_catalog_get(catalog, i, &item, err) != FG_OK || item.label < 0)
+        if (fg_catalog_item_at(catalog, i, &item, err) != FG_OK || item.label < 0)
             continue;
         const uint8_t split = splits != NULL ? splits[i] : item.split;
         int64_t *part = split == FG_VAL ? out->val : split == FG_TEST ? out->test : out->train;

@@ -56,7 +56,7 @@ static fg_status choose(source *s, fg_error *err)
     if (s->splits == NULL)
         return fgi_no_memory(err);
     for (int64_t i = 0; i < count; i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
         s->splits[i] = item.split == split_of[part];
         chosen += s->splits[i];
         has_splits = has_splits || item.split != FG_CATALOG_NO_SPLIT;
@@ -72,7 +72,7 @@ static fg_status warn_of_labels(const source *s, fg_error *err)
     fg_catalog_item item;
     int64_t several = 0;
     for (int64_t i = 0; s->request->needs_target && i < fg_catalog_count(s->catalog); i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
         several += s->splits[i] != 0 && item.label_count > 1;
     }
     fgi_crop_warn_labels(s->request, s->catalog->path, several);
@@ -170,7 +170,7 @@ static fg_status has_val(const void *self, bool *out, fg_error *err)
     const source *s = self;
     fg_catalog_item item;
     for (int64_t i = 0; !*out && i < fg_catalog_count(s->catalog); i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
         *out = item.split == FG_VAL;
     }
     return FG_OK;

@@ -57,7 +57,7 @@ static fg_status warn_of_labels(const part *p, fg_error *err)
 {
     const fg_format_request *request = p->request;
     fgi_pack_columns columns = {0};
-    const int64_t variants = fg_pack_get_info(p->pack)->variant_count;
+    const int64_t variants = fg_pack_info_of(p->pack)->variant_count;
     int64_t several = 0;
     for (int64_t i = 0; request->needs_target && i < fg_pack_count(p->pack); i += variants) {
         FGI_TRY(fgi_pack_columns_at(p->pack, i, &columns, err));
@@ -106,7 +106,7 @@ static uint64_t preload_bytes(double fraction)
     fg_host *host = NULL;
     double free_bytes = 0;
     if (fraction > 0 && fg_host_open(NULL, &host, NULL) == FG_OK)
-        free_bytes = (double)fg_host_get_info(host)->memory_free_bytes;
+        free_bytes = (double)fg_host_info_of(host)->memory_free_bytes;
     fg_host_close(host);
     return free_bytes > 0 ? (uint64_t)(fraction * free_bytes) : 0;
 }

@@ -53,7 +53,7 @@ static fg_status check_file(const job *j, int64_t item, fg_catalog_bytes *bytes,
                                   &ends.size, &is_known, err));
     if (!is_known || (ends.size >= sizeof ends.first && fgi_image_has_ends(&ends)))
         return FG_OK;
-    FGI_TRY(fg_catalog_get(j->o->catalog, item, &info, err));
+    FGI_TRY(fg_catalog_item_at(j->o->catalog, item, &info, err));
     FGI_TRY(fg_catalog_read(j->o->catalog, item, bytes, err));
     FGI_TRY_CTX(fgi_image_check(fgi_shown(info.name, shown), bytes->data, bytes->size,
                                 j->o->is_tolerant, err),

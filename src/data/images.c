@@ -37,7 +37,7 @@ static fg_status read_file(images *s, fgi_image_worker *w, int64_t index, fg_cat
                            char name[FGI_SHOWN_BYTES], fg_error *err)
 {
     const int64_t place = item_at(s, index);
-    FGI_TRY(fg_catalog_get(s->catalog, place, item, err));
+    FGI_TRY(fg_catalog_item_at(s->catalog, place, item, err));
     fgi_image_worker_hold_file(w, fgi_catalog_size(s->catalog, place));
     FGI_TRY(fg_catalog_read(s->catalog, place, &w->bytes, err));
     (void)fgi_shown(item->name, name);
@@ -89,7 +89,7 @@ static fg_status images_limit(void *self, const int64_t *rows, size_t n, fg_erro
     const int64_t index = fgi_damaged_no_spare(&s->damaged, s->count);
     if (index < 0)
         return FG_OK;
-    FGI_TRY(fg_catalog_get(s->catalog, item_at(s, index), &item, err));
+    FGI_TRY(fg_catalog_item_at(s->catalog, item_at(s, index), &item, err));
     return fgi_fail(err, FG_EFORMAT,
                     "'%s' is damaged, and validation samples are not replaced: remove or "
                     "repair the file",
@@ -123,7 +123,7 @@ static fg_status images_labels(void *self, int32_t *out_labels, fg_error *err)
     const images *s = self;
     fg_catalog_item item;
     for (int64_t i = 0; i < s->count; i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, item_at(s, i), &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, item_at(s, i), &item, err));
         out_labels[i] = item.label;
     }
     return FG_OK;
@@ -134,7 +134,7 @@ static fg_status images_groups(void *self, int64_t *out_groups, fg_error *err)
     const images *s = self;
     fg_catalog_item item;
     for (int64_t i = 0; i < s->count; i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, item_at(s, i), &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, item_at(s, i), &item, err));
         out_groups[i] = item.group;
     }
     return FG_OK;
@@ -144,7 +144,8 @@ static const char *images_name(void *self, int64_t index)
 {
     const images *s = self;
     fg_catalog_item item;
-    return fg_catalog_get(s->catalog, item_at(s, index), &item, NULL) == FG_OK ? item.name : NULL;
+    return fg_catalog_item_at(s->catalog, item_at(s, index), &item, NULL) == FG_OK ? item.name
+                                                                                   : NULL;
 }
 
 static void images_destroy(void *self)
@@ -182,7 +183,7 @@ static fg_status check_labels(const images *s, fg_error *err)
     char name[FGI_SHOWN_BYTES];
     fg_catalog_item item;
     for (int64_t i = 0; s->has_labels && i < s->count; i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, item_at(s, i), &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, item_at(s, i), &item, err));
         if (item.label >= 0)
             continue;
         (void)fg_catalog_escape(item.name, name, sizeof(name));
@@ -201,7 +202,7 @@ static fg_status look_at_labels(images *s, fg_error *err)
     if (s->rule.options.no_labels || fg_catalog_class_count(s->catalog) == 0)
         return FG_OK;
     for (int64_t i = 0; !s->has_labels && i < fg_catalog_count(s->catalog); i++) {
-        FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
+        FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
         s->has_labels = item.label >= 0;
     }
     return FG_OK;

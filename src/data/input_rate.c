@@ -57,7 +57,7 @@ static fg_status count(fg_loader *loader, int64_t slots, double seconds, tally *
         FGI_TRY(take_counted(loader, t, err));
     } while (t->batches < slots && t->seconds < seconds * warm_up_part);
     if (t->seconds < seconds * warm_up_part) {
-        const int64_t ready = fg_loader_get_stats(loader).ready;
+        const int64_t ready = fg_loader_stats_of(loader).ready;
         int64_t valid = 0;
         begin(t);
         for (int64_t i = 0; i < ready; i++)
@@ -84,7 +84,7 @@ fg_status fg_input_rate_measure(fg_dataset *dataset, const fg_loader_options *op
     FGI_TRY(fg_loader_create(dataset, &endless, &loader, err));
     const int64_t slots = endless.prefetch > 0 ? endless.prefetch : USUAL_SLOTS;
     const fg_status status = count(loader, slots, seconds, &t, err);
-    const fg_loader_stages stages = fg_loader_get_stats(loader).stages;
+    const fg_loader_stages stages = fg_loader_stats_of(loader).stages;
     fg_loader_destroy(loader);
     if (status != FG_OK)
         return status;

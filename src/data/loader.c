@@ -437,7 +437,7 @@ int64_t fg_loader_batch_count(const fg_loader *loader)
     return loader->sampler.count < 0 ? -1 : fgi_sampler_batches(&loader->sampler);
 }
 
-fg_loader_stats fg_loader_get_stats(fg_loader *loader)
+fg_loader_stats fg_loader_stats_of(fg_loader *loader)
 {
     (void)pthread_mutex_lock(&loader->lock);
     fg_loader_stats stats = loader->stats;

@@ -11,7 +11,7 @@ static bool can_read(fg_pack_codec codec) { return codec == FG_PACK_ARRAYS; }
 static fg_status describe(const fgi_pack_samples *s, fg_field out[FG_MAX_FIELDS], int *out_count,
                           fg_error *err)
 {
-    const fg_pack_info *info = fg_pack_get_info(s->pack);
+    const fg_pack_info *info = fg_pack_info_of(s->pack);
     for (int f = 0; f < info->field_count; f++)
         out[f] = info->fields[f];
     *out_count = info->field_count;
@@ -24,7 +24,7 @@ static fg_status describe(const fgi_pack_samples *s, fg_field out[FG_MAX_FIELDS]
 static fg_status read_fields(const fgi_pack_samples *s, fgi_image_worker *worker,
                              const fgi_pack_sample *sample, void *const *out_fields, fg_error *err)
 {
-    const fg_pack_info *info = fg_pack_get_info(s->pack);
+    const fg_pack_info *info = fg_pack_info_of(s->pack);
     size_t size = 0;
     for (int f = 0; f < info->field_count; f++)
         size += s->row_bytes[f];

@@ -39,7 +39,7 @@ static int64_t find(const fg_pack_dataset_options *o, const char *name, int64_t 
 fg_status fgi_pack_classes_map(fgi_pack_samples *s, fg_error *err)
 {
     const fg_pack_dataset_options *o = &s->options;
-    const int64_t count = fg_pack_get_info(s->pack)->class_count;
+    const int64_t count = fg_pack_info_of(s->pack)->class_count;
     int64_t next = 0;
     FGI_TRY(check_options(o, err));
     if (o->class_count == 0 || count == 0)
@@ -63,7 +63,7 @@ void fgi_pack_classes_forget(fgi_pack_samples *s)
 
 bool fgi_pack_classes_known(const fgi_pack_samples *s)
 {
-    const int64_t count = s->class_of != NULL ? fg_pack_get_info(s->pack)->class_count : 0;
+    const int64_t count = s->class_of != NULL ? fg_pack_info_of(s->pack)->class_count : 0;
     for (int64_t i = 0; i < count; i++)
         if (s->class_of[i] < 0)
             return false;
@@ -74,7 +74,7 @@ bool fgi_pack_classes_known(const fgi_pack_samples *s)
 
 int32_t fgi_pack_class_of(const fgi_pack_samples *s, int32_t label)
 {
-    const bool is_class = label >= 0 && label < fg_pack_get_info(s->pack)->class_count;
+    const bool is_class = label >= 0 && label < fg_pack_info_of(s->pack)->class_count;
     return s->class_of != NULL && is_class ? s->class_of[label] : label;
 }
 
@@ -92,7 +92,7 @@ static fg_status unknown_class(const fgi_pack_samples *s, int64_t record, int32_
 fg_status fgi_pack_check_label(const fgi_pack_samples *s, int64_t record, int32_t label,
                                fg_error *err)
 {
-    const int64_t classes = fg_pack_get_info(s->pack)->class_count;
+    const int64_t classes = fg_pack_info_of(s->pack)->class_count;
     char name[FGI_PACK_SAMPLE_NAME];
     if (label >= 0 && label < classes)
         return fgi_pack_class_of(s, label) >= 0 ? FG_OK : unknown_class(s, record, label, err);
@@ -113,7 +113,7 @@ fg_status fgi_pack_classes_list(const fgi_pack_samples *s, const char ***out, in
     const bool is_mapped = s->class_of != NULL;
     const int64_t count = o->images.no_labels ? 0
                           : is_mapped         ? o->class_count
-                                              : fg_pack_get_info(s->pack)->class_count;
+                                              : fg_pack_info_of(s->pack)->class_count;
     *out = NULL;
     *out_count = count;
     if (count == 0)

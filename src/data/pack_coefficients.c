@@ -58,7 +58,7 @@ static fg_status add_record(fgi_pack_samples *s, const fgi_pack_columns *columns
         return FG_OK;
     if (columns->width[at] != s->encoding.width || columns->height[at] != s->encoding.height) {
         fgi_pack_sample sample = {.record = record};
-        FGI_TRY(fg_pack_get_entry(s->pack, record, &sample.entry, err));
+        FGI_TRY(fg_pack_entry_at(s->pack, record, &sample.entry, err));
         return differs(s, &sample, &sample.entry, err);
     }
     if (high == 0) { /* not known */

@@ -49,7 +49,7 @@ const char *fgi_pack_record_name(const fgi_pack_samples *s, int64_t record,
                                  char out[FGI_PACK_SAMPLE_NAME])
 {
     fgi_pack_sample sample = {.record = record};
-    if (fg_pack_get_entry(s->pack, record, &sample.entry, NULL) != FG_OK)
+    if (fg_pack_entry_at(s->pack, record, &sample.entry, NULL) != FG_OK)
         sample.entry = (fg_pack_entry){.name = ""};
     return fgi_pack_sample_name(s, &sample, out);
 }
@@ -60,7 +60,7 @@ const char *fgi_pack_samples_name(void *self, int64_t index)
     const fgi_pack_samples *s = self;
     fg_pack_entry entry;
     const int64_t record = fgi_pack_first_record(s, index);
-    if (fg_pack_get_entry(s->pack, record, &entry, NULL) != FG_OK || entry.name[0] == '\0')
+    if (fg_pack_entry_at(s->pack, record, &entry, NULL) != FG_OK || entry.name[0] == '\0')
         return NULL;
     return entry.name;
 }
@@ -112,7 +112,7 @@ fg_status fgi_pack_samples_groups(void *self, int64_t *out_groups, fg_error *err
     const fgi_pack_samples *s = self;
     fg_pack_entry entry;
     for (int64_t i = 0; i < s->count; i++) {
-        FGI_TRY(fg_pack_get_entry(s->pack, fgi_pack_first_record(s, i), &entry, err));
+        FGI_TRY(fg_pack_entry_at(s->pack, fgi_pack_first_record(s, i), &entry, err));
         out_groups[i] = entry.group;
     }
     return fg_pack_intact(s->pack, err);

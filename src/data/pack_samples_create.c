@@ -91,7 +91,7 @@ static bool is_uniform(const fgi_pack_columns *columns, uint64_t classes)
 /* The usual case, which takes a tenth of the time of check_each: *out_done if that is all. */
 static fg_status check_files(fgi_pack_samples *s, bool has_labels, bool *out_done, fg_error *err)
 {
-    const uint64_t classes = has_labels ? (uint64_t)fg_pack_get_info(s->pack)->class_count : 0;
+    const uint64_t classes = has_labels ? (uint64_t)fg_pack_info_of(s->pack)->class_count : 0;
     fgi_pack_columns columns = {0};
     *out_done = true;
     for (int64_t i = 0; *out_done && i < fg_pack_count(s->pack); i = columns.end) {
@@ -160,7 +160,7 @@ bool fgi_pack_is_large(uint64_t pack_bytes, uint64_t memory_bytes)
 /* Reads the pack into memory if that is requested and it fits. */
 static void preload(const fgi_pack_samples *s)
 {
-    const uint64_t size = fg_pack_get_info(s->pack)->size_bytes, most = s->options.preload_bytes;
+    const uint64_t size = fg_pack_info_of(s->pack)->size_bytes, most = s->options.preload_bytes;
     if (size <= most)
         (void)fg_pack_populate(s->pack, most); /* if it fails, records are read when needed */
     else if (most > 0)
@@ -173,7 +173,7 @@ static void preload(const fgi_pack_samples *s)
 
 static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
 {
-    const fg_pack_info *info = fg_pack_get_info(s->pack);
+    const fg_pack_info *info = fg_pack_info_of(s->pack);
     bool has_planes;
     FGI_TRY(check_options(&s->options, err));
     FGI_TRY(fgi_image_rule_init(&s->rule, &s->options.images, err));
@@ -229,7 +229,7 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
                                    .groups = fgi_pack_samples_groups,
                                    .destroy = fgi_pack_samples_destroy};
     const bool has_labels =
-        fg_pack_get_info(take_s->pack)->class_count > 0 && !take_s->options.images.no_labels;
+        fg_pack_info_of(take_s->pack)->class_count > 0 && !take_s->options.images.no_labels;
     fg_field fields[FG_MAX_FIELDS];
     const char **names = NULL;
     int64_t class_count = 0;

@@ -124,7 +124,7 @@ void fg_host_close(fg_host *host)
     fgi_free(host);
 }
 
-const fg_host_info *fg_host_get_info(const fg_host *host) { return &host->info; }
+const fg_host_info *fg_host_info_of(const fg_host *host) { return &host->info; }
 
 size_t fg_host_finding_count(const fg_host *host) { return host->finding_count; }
 

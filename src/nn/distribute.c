@@ -16,7 +16,7 @@
 static fg_variable *next_parameter(const fg_module *root, size_t *index)
 {
     fg_variable *variable = fg_module_variable_at(root, *index);
-    while (variable != NULL && fg_variable_get_kind(variable) != FG_PARAMETER)
+    while (variable != NULL && fg_variable_kind_of(variable) != FG_PARAMETER)
         variable = fg_module_variable_at(root, ++*index);
     ++*index;
     return variable;

@@ -24,7 +24,7 @@ static bool matches(const fg_variable *variable, const char *pattern)
 /* Whether training would change the variable if it were not frozen. */
 static bool is_trained(const fg_variable *variable)
 {
-    return fg_variable_get_kind(variable) != FG_STATE;
+    return fg_variable_kind_of(variable) != FG_STATE;
 }
 
 /* Edit distance between the pattern, read literally, and a prefix of the name of the same length.
@@ -84,7 +84,7 @@ static fg_status set_trainable(fg_module *module, const char *pattern, bool trai
             continue;
         found++;
         fgi_variable_set_trainable_at(variable, trainable, file, line);
-        if (fg_variable_get_kind(variable) == FG_PARAMETER)
+        if (fg_variable_kind_of(variable) == FG_PARAMETER)
             elements += fg_type_count(fg_variable_type(variable));
     }
     if (found == 0 && pattern != NULL)
@@ -111,7 +111,7 @@ int64_t fg_module_frozen_count(const fg_module *module)
     int64_t elements = 0;
     for (size_t i = 0; i < fg_module_variable_count(module); i++) {
         const fg_variable *variable = fg_module_variable_at(module, i);
-        if (fg_variable_get_kind(variable) == FG_PARAMETER && !fg_variable_is_trainable(variable))
+        if (fg_variable_kind_of(variable) == FG_PARAMETER && !fg_variable_is_trainable(variable))
             elements += fg_type_count(fg_variable_type(variable));
     }
     return elements;

@@ -340,7 +340,7 @@ static int64_t own_parameters(const fg_module *module)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < module->variable_count; i++)
-        if (fg_variable_get_kind(module->variables[i]) == FG_PARAMETER)
+        if (fg_variable_kind_of(module->variables[i]) == FG_PARAMETER)
             sum += fg_type_count(fg_variable_type(module->variables[i]));
     return sum;
 }

@@ -28,7 +28,7 @@ static bool is_by_transposed(const fgi_node *node)
 /* oneDNN packs operands in its own way; the program must show how operands are sharded. */
 static bool packs_operands(const fg_client *client)
 {
-    return !fgi_client_uses_onednn(client) && fg_client_get_info(client)->device_count == 1;
+    return !fgi_client_uses_onednn(client) && fg_client_info_of(client)->device_count == 1;
 }
 
 static bool is_swapped(const fgi_emit *e)

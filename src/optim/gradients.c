@@ -28,7 +28,7 @@ static bool has_all(fg_optimizer *o, fg_trace *trace)
         return true;
     for (size_t i = 0; i < fg_module_variable_count(o->root); i++) {
         const fg_variable *variable = fg_module_variable_at(o->root, i);
-        if (fg_variable_get_kind(variable) != FG_PARAMETER)
+        if (fg_variable_kind_of(variable) != FG_PARAMETER)
             continue;
         if (own < o->parameter_count &&
             variable == o->parameters[own]) { /* they keep their order */

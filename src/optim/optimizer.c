@@ -122,11 +122,11 @@ void fgi_optimizer_return(fg_optimizer *o, const fgi_optimizer_place *place)
 
 void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr) { set_lr_now(optimizer, lr); }
 
-double fg_optimizer_get_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }
+double fg_optimizer_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }
 
-double fg_optimizer_get_momentum(const fg_optimizer *optimizer) { return optimizer->momentum_now; }
+double fg_optimizer_momentum(const fg_optimizer *optimizer) { return optimizer->momentum_now; }
 
-double fg_optimizer_get_weight_decay(const fg_optimizer *optimizer)
+double fg_optimizer_weight_decay(const fg_optimizer *optimizer)
 {
     return optimizer->hyper.weight_decay;
 }
@@ -159,7 +159,7 @@ static fg_status take_parameters(fg_optimizer *o, fg_module *root, fg_error *err
         return fgi_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         fg_variable *variable = fg_module_variable_at(root, i);
-        if (fg_variable_get_kind(variable) != FG_PARAMETER)
+        if (fg_variable_kind_of(variable) != FG_PARAMETER)
             continue;
         if (!fg_dtype_is_float(fg_variable_type(variable)->dtype))
             return fgi_fail(err, FG_EDTYPE,

@@ -207,7 +207,7 @@ void fg_pack_close(fg_pack *pack)
 
 int64_t fg_pack_count(const fg_pack *pack) { return pack->info.count; }
 
-const fg_pack_info *fg_pack_get_info(const fg_pack *pack) { return &pack->info; }
+const fg_pack_info *fg_pack_info_of(const fg_pack *pack) { return &pack->info; }
 
 const char *fg_pack_class_name(const fg_pack *pack, int64_t index)
 {

@@ -44,7 +44,7 @@ static fg_status find(fg_pack *pack, int64_t record, bool texts, fgi_pack_file *
     return fgi_pack_file_entry(*out_file, *out_index, texts, out_entry, err);
 }
 
-fg_status fg_pack_get_entry(fg_pack *pack, int64_t record, fg_pack_entry *out, fg_error *err)
+fg_status fg_pack_entry_at(fg_pack *pack, int64_t record, fg_pack_entry *out, fg_error *err)
 {
     fgi_pack_file *file;
     uint64_t index;

@@ -50,7 +50,7 @@ static fg_status prepare(exporter *e, const fg_pack_export_options *options, fg_
     FGI_TRY(fg_pack_select(e->pack, &e->o.select, e->records, e->info->count, &e->count, err));
     for (int64_t i = 0; !e->has_splits && i < e->info->count; i++) {
         fg_pack_entry entry;
-        FGI_TRY(fg_pack_get_entry(e->pack, i, &entry, err));
+        FGI_TRY(fg_pack_entry_at(e->pack, i, &entry, err));
         e->has_splits = entry.split < SPLITS;
     }
     FGI_TRY(fgi_export_manifest_begin(&e->manifest, e->pack, e->records, e->count, err));
@@ -184,7 +184,7 @@ static fg_status export_all(exporter *e, fg_error *err)
 {
     for (int64_t i = 0; i < e->count; i++) {
         fg_pack_entry entry;
-        FGI_TRY(fg_pack_get_entry(e->pack, e->records[i], &entry, err));
+        FGI_TRY(fg_pack_entry_at(e->pack, e->records[i], &entry, err));
         const fg_status status = export_record(e, e->records[i], &entry, err);
         const bool is_damaged = status == FG_EFORMAT && e->o.skip_damaged;
         e->result.damaged += is_damaged;
@@ -211,7 +211,7 @@ static void fini(exporter *e)
 fg_status fg_pack_export(fg_pack *pack, const char *out_path, const fg_pack_export_options *options,
                          fg_pack_export_result *out_result, fg_error *err)
 {
-    exporter e = {.pack = pack, .info = fg_pack_get_info(pack)};
+    exporter e = {.pack = pack, .info = fg_pack_info_of(pack)};
     if (out_result != NULL)
         *out_result = (fg_pack_export_result){0};
     fg_status status = prepare(&e, options, err);

@@ -48,10 +48,10 @@ static fg_status put_line(fgi_export_manifest *m, json_t *object, fg_error *err)
 fg_status fgi_export_manifest_begin(fgi_export_manifest *m, fg_pack *pack, const int64_t *records,
                                     int64_t count, fg_error *err)
 {
-    const int64_t classes = fg_pack_get_info(pack)->class_count;
+    const int64_t classes = fg_pack_info_of(pack)->class_count;
     for (int64_t i = 0; !m->is_needed && i < count; i++) {
         fg_pack_entry entry;
-        FGI_TRY(fg_pack_get_entry(pack, records[i], &entry, err));
+        FGI_TRY(fg_pack_entry_at(pack, records[i], &entry, err));
         m->is_needed = (entry.label_count > 0 || entry.group != 0) && entry.codec != FG_PACK_ARRAYS;
     }
     if (!m->is_needed || classes == 0)

@@ -36,7 +36,7 @@ static fg_status find_split(const char *name, int *out, fg_error *err)
 
 static fg_status find_class(const fg_pack *pack, const char *name, int64_t *out, fg_error *err)
 {
-    const int64_t count = fg_pack_get_info(pack)->class_count;
+    const int64_t count = fg_pack_info_of(pack)->class_count;
     size_t fewest = SIZE_MAX;
     const char *nearest = NULL;
     *out = ANY;
@@ -83,7 +83,7 @@ static fg_status collect(fg_pack *pack, const filter *f, int64_t *out, int64_t l
     int64_t count = 0;
     for (int64_t i = 0; i < fg_pack_count(pack) && count < limit; i++) {
         fg_pack_entry entry;
-        FGI_TRY(fg_pack_get_entry(pack, i, &entry, err));
+        FGI_TRY(fg_pack_entry_at(pack, i, &entry, err));
         if (matches(f, &entry))
             out[count++] = i;
     }

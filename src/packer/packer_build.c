@@ -52,7 +52,7 @@ fg_status fgi_packer_item(const fgi_packer_plan *plan, int64_t i, fg_catalog_ite
                           fg_error *err)
 {
     const int64_t index = fgi_packer_index(plan, i);
-    FGI_TRY(fg_catalog_get(plan->catalog, index, out, err));
+    FGI_TRY(fg_catalog_item_at(plan->catalog, index, out, err));
     if (plan->splits != NULL)
         out->split = plan->splits[index];
     return FG_OK;
@@ -119,7 +119,7 @@ static fg_status make_plan(build *b, fg_error *err)
     FGI_TRY(describe(plan, err));
     for (int64_t i = 0; i < plan->count && !plan->has_lists; i++) {
         fg_catalog_item item;
-        FGI_TRY(fg_catalog_get(b->catalog, i, &item, err));
+        FGI_TRY(fg_catalog_item_at(b->catalog, i, &item, err));
         plan->has_lists = item.label_count > 1;
     }
     if (plan->o.limit > 0 && plan->o.limit < plan->count)

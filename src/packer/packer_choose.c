@@ -75,7 +75,7 @@ static fg_status look_at_machine(const fgi_packer_plan *plan, const char *out_pa
     fg_host *host = NULL;
     FGI_TRY(free_space(plan, out_path, &s->disk_bytes, err));
     FGI_TRY(fg_host_open(&(fg_host_options){.no_network = true}, &host, err));
-    const fg_host_info *info = fg_host_get_info(host);
+    const fg_host_info *info = fg_host_info_of(host);
     s->cpus = info->cpus > 0 ? info->cpus : 1;
     s->memory_bytes = info->memory_free_bytes > 0 ? (double)info->memory_free_bytes : 0;
     fg_host_close(host);
@@ -115,7 +115,7 @@ static fg_status look_at_images(const fgi_packer_plan *plan, survey *s, fg_error
         fg_image_info info;
         fg_catalog_item item = {.name = ""};
         const int64_t index = fgi_packer_index(plan, i * plan->count / probes);
-        if (fg_catalog_get(plan->catalog, index, &item, &why) == FG_OK &&
+        if (fg_catalog_item_at(plan->catalog, index, &item, &why) == FG_OK &&
             fg_catalog_read(plan->catalog, index, &bytes, &why) == FG_OK &&
             fg_image_probe(fgi_shown(item.name, name), bytes.data, bytes.size, &info, &why) ==
                 FG_OK)

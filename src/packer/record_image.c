@@ -193,11 +193,11 @@ fg_status fg_pack_image(fg_pack *pack, int64_t record, fg_image_decoder *decoder
     const void *data;
     char name[512];
     source s = {.name = name, .entry = &entry};
-    FGI_TRY(fg_pack_get_entry(pack, record, &entry, err));
+    FGI_TRY(fg_pack_entry_at(pack, record, &entry, err));
     FGI_TRY(fg_pack_record(pack, record, &data, &s.size, err));
     s.data = data;
     (void)fgi_text_escape(fgi_str_of(entry.name), name, sizeof name);
-    const fg_status status = decode(&s, fg_pack_get_info(pack), decoder, out, err);
+    const fg_status status = decode(&s, fg_pack_info_of(pack), decoder, out, err);
     /* pages of a file that has shrunk were zeros: that is the cause of any other failure, too */
     FGI_TRY(fg_pack_intact(pack, err));
     return status;

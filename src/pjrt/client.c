@@ -502,7 +502,7 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-const fg_client_info *fg_client_get_info(const fg_client *client) { return &client->info; }
+const fg_client_info *fg_client_info_of(const fg_client *client) { return &client->info; }
 
 fgi_platform fgi_client_platform(const fg_client *client) { return client->platform; }
 
@@ -533,7 +533,7 @@ bool fgi_client_is_virtual(const fg_client *client)
 
 bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 
-fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info *out, fg_error *err)
+fg_status fg_device_info_at(const fg_client *client, int index, fg_device_info *out, fg_error *err)
 {
     *out = (fg_device_info){.id = -1};
     if (index < 0 || index >= client->info.device_count)
@@ -566,7 +566,7 @@ fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info 
     return FG_OK;
 }
 
-fg_client_stats fg_client_get_stats(const fg_client *client)
+fg_client_stats fg_client_stats_of(const fg_client *client)
 {
     return (fg_client_stats){
         .compiles = atomic_load(&client->stats.compiles),

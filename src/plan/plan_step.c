@@ -80,7 +80,7 @@ static fg_status analyze(const fg_trainer *trainer, const fg_fit_data *data, con
     fgi_plan_analysis analysis;
     const int64_t samples = fg_dataset_count(data->train);
     fgi_plan_machine machine = {.devices = (int)out->partitions, .batch = out->batch_size};
-    if (fg_device_get_info(fg_trainer_client(trainer), 0, &device, NULL) == FG_OK)
+    if (fg_device_info_at(fg_trainer_client(trainer), 0, &device, NULL) == FG_OK)
         machine.chip = fg_chip_find(device.kind);
     if (samples > 0)
         machine.steps_per_epoch = (samples + out->global_batch_size - 1) / out->global_batch_size;
@@ -191,13 +191,13 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
                      .serialized_bytes = -1};
     FGI_TRY(fg_trainer_open(trainer, err));
     const fg_client *client = fg_trainer_client(trainer);
-    const double before = fg_client_get_stats(client).compile_s;
+    const double before = fg_client_stats_of(client).compile_s;
     FGI_TRY(fgi_batch_size(trainer, data, &out->global_batch_size, err));
     out->batch_size = out->global_batch_size / fgi_client_mesh(client)->batch_shards;
-    if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
+    if (fg_device_info_at(client, 0, &device, NULL) == FG_OK)
         out->hbm_available_bytes = device.memory_limit_bytes;
     const fg_status status = fgi_trainer_compile(trainer, task, FGI_TRAIN, data, &executable, &why);
-    out->compile_s = fg_client_get_stats(client).compile_s - before;
+    out->compile_s = fg_client_stats_of(client).compile_s - before;
     if (status == FG_EDEVMEM) {
         read_shortage(&why, out);
         return FG_OK;

@@ -148,7 +148,7 @@ static bool find_machine(const fgi_config *c, char out[64])
     *out = '\0';
     if (fg_host_open(NULL, &host, NULL) != FG_OK)
         return false;
-    const fg_host_info *info = fg_host_get_info(host);
+    const fg_host_info *info = fg_host_info_of(host);
     if (*info->tpu != '\0' && *info->tpu_topology != '\0')
         (void)fgi_snprintf(out, 64, "%s:%s", info->tpu, info->tpu_topology);
     else if (*info->tpu_type != '\0')

@@ -127,7 +127,7 @@ void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan)
 {
     fg_error err = {0};
     loader_rate rate;
-    const fg_client_info *info = fg_client_get_info(fg_trainer_client(r->trainer));
+    const fg_client_info *info = fg_client_info_of(fg_trainer_client(r->trainer));
     const int parts = parts_of(info);
     const double needed = (double)plan->global_batch_size / plan->step_s, host = needed / parts;
     const double bytes = bytes_per_sample(r->data.train);

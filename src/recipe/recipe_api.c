@@ -393,9 +393,9 @@ fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe) { return &recipe->outcome; }
+const fg_recipe_result *fg_recipe_result_of(const fg_recipe *recipe) { return &recipe->outcome; }
 
-const fg_lr_curve *fg_recipe_get_lr_curve(const fg_recipe *recipe) { return recipe->lr_curve; }
+const fg_lr_curve *fg_recipe_lr_curve(const fg_recipe *recipe) { return recipe->lr_curve; }
 
 static fg_status not_there(const char *what, const char *when, fg_error *err)
 {
@@ -436,7 +436,7 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
     case FG_RECIPE_PLAN_JSON:
     case FG_RECIPE_PLAN_LINES: return put_plan(r, which == FG_RECIPE_PLAN_JSON, err);
     }
-    return fgi_fail(err, FG_EINVAL, "fg_recipe_get_text: %d is not an fg_recipe_text", (int)which);
+    return fgi_fail(err, FG_EINVAL, "fg_recipe_text_of: %d is not an fg_recipe_text", (int)which);
 }
 
 static fg_status give_text(fg_recipe *r, fg_status status, const char **out, fg_error *err)
@@ -447,8 +447,8 @@ static fg_status give_text(fg_recipe *r, fg_status status, const char **out, fg_
     return status;
 }
 
-fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which, const char **out,
-                             fg_error *err)
+fg_status fg_recipe_text_of(fg_recipe *recipe, fg_recipe_text which, const char **out,
+                            fg_error *err)
 {
     fgi_buf_clear(&recipe->text);
     return give_text(recipe, put_text(recipe, which, err), out, err);

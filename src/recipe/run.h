@@ -178,7 +178,7 @@ struct fg_recipe {
     const char *command;              /* "fit" */
     fg_recipe_result outcome;
     fg_error error;
-    fgi_buf text; /* for fg_recipe_get_text and fg_recipe_draw */
+    fgi_buf text; /* for fg_recipe_text_of and fg_recipe_draw */
     fgi_run_rows predictions;
     const char *data_format;  /* other than the checkpoint's, recognized; NULL: none */
     fg_dataset *readable;     /* to predict: fit_data.predict, with rows for unreadable samples */

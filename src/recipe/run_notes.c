@@ -99,7 +99,7 @@ void fgi_run_explain_weights(const fg_recipe *r, fg_error *err)
 void fgi_run_warn_of_devices(const fg_recipe *r)
 {
     const fg_client *client = fg_trainer_client(r->trainer);
-    const int64_t devices = client != NULL ? fg_client_get_info(client)->mesh.batch_shards : 1;
+    const int64_t devices = client != NULL ? fg_client_info_of(client)->mesh.batch_shards : 1;
     const int64_t batch = r->fit_data.batch_size;
     char keep[96] = "";
     if (devices < 2 || r->fit_data.global_batch_size > 0 ||
@@ -124,7 +124,7 @@ void fgi_run_note_batch(const fg_recipe *r)
     const int64_t samples = r->fit_data.train != NULL ? fg_dataset_count(r->fit_data.train) : -1;
     if (client == NULL || samples < 1)
         return;
-    const int64_t rows = fg_client_get_info(client)->mesh.batch_shards;
+    const int64_t rows = fg_client_info_of(client)->mesh.batch_shards;
     const int64_t batch = r->fit_data.global_batch_size > 0 ? r->fit_data.global_batch_size
                                                             : r->fit_data.batch_size * rows;
     if (batch <= samples)

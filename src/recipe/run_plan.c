@@ -160,13 +160,13 @@ static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
     fg_plan plan;
     fg_device_info device;
     const fg_client *client = fg_trainer_client(r->trainer);
-    const fg_client_info *info = fg_client_get_info(client);
+    const fg_client_info *info = fg_client_info_of(client);
     const int64_t samples = fg_dataset_count(r->data.train);
     put(o, "platform", json_string(info->platform));
     put(o, "compiler", json_string(info->platform_version));
     put(o, "devices", json_integer(info->device_count));
     put(o, "hosts", json_integer(info->host_count));
-    if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
+    if (fg_device_info_at(client, 0, &device, NULL) == FG_OK)
         put(o, "device_kind", json_string(device.kind));
     put(o, "precision", json_string(fgi_config_text(r->c, "trainer.precision")));
     fg_status status = fg_plan_step(r->trainer, &r->task.task, &r->fit_data, &plan, err);

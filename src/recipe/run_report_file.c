@@ -37,9 +37,9 @@ static json_t *device_of(const fg_recipe *r, fg_device_info *device)
 {
     fg_error err;
     fg_client *client = fg_trainer_client(r->trainer);
-    if (client == NULL || fg_device_get_info(client, 0, device, &err) != FG_OK)
+    if (client == NULL || fg_device_info_at(client, 0, device, &err) != FG_OK)
         return json_null();
-    const fg_client_info *info = fg_client_get_info(client);
+    const fg_client_info *info = fg_client_info_of(client);
     return json_pack("{s:o, s:o, s:o}", "kind", fgi_json_string(device->kind), "platform",
                      fgi_json_string(info->platform), "count", fgi_json_count(info->device_count));
 }
@@ -141,7 +141,7 @@ static json_t *utilization_of(const fg_recipe *r, const fg_device_info *device)
     const fg_step_cost cost = fg_trainer_step_cost(r->trainer);
     const fg_client *client = fg_trainer_client(r->trainer);
     const fg_chip *chip = fg_chip_find(device->kind);
-    const double devices = client != NULL ? fg_client_get_info(client)->device_count : 1;
+    const double devices = client != NULL ? fg_client_info_of(client)->device_count : 1;
     const double steps_per_s = f->samples_per_s / (double)cost.samples;
     const double peak = cost.flops / cost.seconds, flops = cost.flops * steps_per_s;
     const double memory =

@@ -98,7 +98,7 @@ void fgi_run_requeue(const fg_recipe *r)
     char job[ID_SIZE];
     const fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
     if (r->outcome.train.stop_signal != SIGUSR1 || !is_asked(r) || !find_job(job) ||
-        (client != NULL && fg_client_get_info(client)->process_index != 0))
+        (client != NULL && fg_client_info_of(client)->process_index != 0))
         return;
     if (r->outcome.train.checkpoint[0] == '\0')
         fgi_run_say(r, FG_LOG_ERROR, "SLURM job %s is not queued again: there is no checkpoint",

@@ -67,11 +67,11 @@ static void put_devices(json_t *root, const fg_recipe *r)
     fg_error err;
     fg_device_info device;
     fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
-    const bool is_known = client != NULL && fg_device_get_info(client, 0, &device, &err) == FG_OK;
+    const bool is_known = client != NULL && fg_device_info_at(client, 0, &device, &err) == FG_OK;
     (void)json_object_set_new(root, "device",
                               is_known ? fgi_json_string(device.kind) : json_null());
     (void)json_object_set_new(root, "devices",
-                              is_known ? fgi_json_count(fg_client_get_info(client)->device_count)
+                              is_known ? fgi_json_count(fg_client_info_of(client)->device_count)
                                        : json_null());
 }
 
@@ -116,7 +116,7 @@ static fg_client_stats counts_of(const fg_recipe *r, const fg_result *f)
 {
     const fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
     if (is_search(r) && client != NULL)
-        return fg_client_get_stats(client);
+        return fg_client_stats_of(client);
     return (fg_client_stats){.compiles = f->compiles,
                              .compile_cache_hits = f->compile_cache_hits,
                              .compile_s = r->has_result ? f->compile_s : (double)NAN,

@@ -118,7 +118,7 @@ static size_t result_count(const module *m)
 
 static int device_count(const fg_trace *trace)
 {
-    return trace->client != NULL ? fg_client_get_info(trace->client)->device_count : 1;
+    return trace->client != NULL ? fg_client_info_of(trace->client)->device_count : 1;
 }
 
 /* The axes of a dimension; axes of size 1 are omitted. */

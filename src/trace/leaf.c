@@ -180,7 +180,7 @@ fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
 {
     const fg_tensor part = part_or_substitute(trace, variable);
     const fg_client *client = fg_trace_client(trace);
-    if (client == NULL || fg_variable_get_kind(variable) != FG_PARAMETER)
+    if (client == NULL || fg_variable_kind_of(variable) != FG_PARAMETER)
         return part;
     const fgi_mesh *mesh = fgi_client_mesh(client);
     const fgi_sharding *sharding = fgi_variable_sharding(variable);

@@ -122,7 +122,7 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
                        : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
         shardings[i] = *fgi_result_sharding(trace, layout, i);
     }
-    fgi_compile_options options = {.device_count = fg_client_get_info(trace->client)->device_count,
+    fgi_compile_options options = {.device_count = fg_client_info_of(trace->client)->device_count,
                                    .out_types = types,
                                    .out_shardings = shardings,
                                    .out_count = results,

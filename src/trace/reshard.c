@@ -54,7 +54,7 @@ fg_tensor fgi_reshard(fg_tensor value, const fgi_sharding *from, const fgi_shard
 {
     const fg_client *client = fg_trace_client(fg_tensor_trace(value));
     const reshard_attr attr = {*from, *to};
-    if (client == NULL || fg_client_get_info(client)->device_count == 1)
+    if (client == NULL || fg_client_info_of(client)->device_count == 1)
         return value;
     return fgi_apply(&reshard_op, &value, 1, &attr, sizeof attr);
 }

@@ -105,10 +105,7 @@ const char *fg_variable_name(const fg_variable *variable) { return variable->nam
 
 const fg_type *fg_variable_type(const fg_variable *variable) { return &variable->type; }
 
-fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
-{
-    return variable->options.kind;
-}
+fg_variable_kind fg_variable_kind_of(const fg_variable *variable) { return variable->options.kind; }
 
 void fgi_variable_set_trainable_at(fg_variable *variable, bool trainable, const char *file,
                                    int line)

@@ -16,7 +16,7 @@
 
 static bool is_averaged(const fg_variable *variable, bool has_buffers)
 {
-    const fg_variable_kind kind = fg_variable_get_kind(variable);
+    const fg_variable_kind kind = fg_variable_kind_of(variable);
     return (kind == FG_PARAMETER || (kind == FG_BUFFER && has_buffers)) &&
            fg_dtype_is_float(fg_variable_type(variable)->dtype);
 }

@@ -475,7 +475,7 @@ static fg_tensor substitute(void *self, fg_trace *trace, fg_variable *variable)
     fg_tensor value = {0};
     for (size_t i = 0; i < list->count && value.handle == 0; i++) {
         const fg_callback_ops *ops = list->at[i].ops;
-        if (ops->value != NULL && fg_variable_get_kind(variable) != FG_STATE)
+        if (ops->value != NULL && fg_variable_kind_of(variable) != FG_STATE)
             value = ops->value(list->at[i].self, trace, variable);
     }
     return value;

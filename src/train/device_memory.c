@@ -53,7 +53,7 @@ fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer)
     const size_t count = fg_module_variable_count(trainer->model.root);
     for (size_t i = 0; i < count; i++) {
         const fg_variable *variable = fg_module_variable_at(trainer->model.root, i);
-        if (fg_variable_get_kind(variable) == FG_PARAMETER)
+        if (fg_variable_kind_of(variable) == FG_PARAMETER)
             bytes.parameters += bytes_of(trainer, variable);
         else
             bytes.buffers += bytes_of(trainer, variable);
@@ -69,9 +69,9 @@ fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer)
 static int64_t least_limit(const fg_client *client)
 {
     int64_t least = -1;
-    for (int i = 0; i < fg_client_get_info(client)->device_count; i++) {
+    for (int i = 0; i < fg_client_info_of(client)->device_count; i++) {
         fg_device_info info;
-        if (fg_device_get_info(client, i, &info, NULL) != FG_OK)
+        if (fg_device_info_at(client, i, &info, NULL) != FG_OK)
             return -1;
         if (info.memory_limit_bytes > 0 && (least < 0 || info.memory_limit_bytes < least))
             least = info.memory_limit_bytes;
@@ -83,7 +83,7 @@ static int64_t least_limit(const fg_client *client)
 static int64_t used_bytes(const fg_client *client)
 {
     fg_device_info info;
-    const bool is_known = fg_device_get_info(client, 0, &info, NULL) == FG_OK;
+    const bool is_known = fg_device_info_at(client, 0, &info, NULL) == FG_OK;
     return is_known && info.memory_used_bytes > 0 ? info.memory_used_bytes : 0;
 }
 
@@ -214,7 +214,7 @@ static int64_t limit_of(const fg_client *client)
     if (limit > 0)
         return limit;
     const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? pages * page / fg_client_get_info(client)->device_count : -1;
+    return pages > 0 && page > 0 ? pages * page / fg_client_info_of(client)->device_count : -1;
 }
 
 static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, fg_error *err)

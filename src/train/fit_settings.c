@@ -35,7 +35,7 @@ static int rule_of(const fg_trainer_options *o)
 /* All devices of the client, or of a preview. */
 static int device_count(const fg_trainer *trainer)
 {
-    return trainer->client != NULL ? fg_client_get_info(trainer->client)->device_count
+    return trainer->client != NULL ? fg_client_info_of(trainer->client)->device_count
                                    : trainer->preview.device_count;
 }
 

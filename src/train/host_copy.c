@@ -66,7 +66,7 @@ fg_status fgi_host_copy_model(fgi_host_copy *copy, const fg_module *module, fg_e
 {
     for (size_t i = 0; i < fg_module_variable_count(module); i++) {
         const fg_variable *variable = fg_module_variable_at(module, i);
-        if (fg_variable_get_kind(variable) != FG_STATE)
+        if (fg_variable_kind_of(variable) != FG_STATE)
             FGI_TRY(start(copy, variable, err));
     }
     copy->model_count = copy->count;
@@ -100,7 +100,7 @@ fg_status fgi_host_copy_state(fgi_host_copy *copy, const fg_module *module, fg_e
 {
     for (size_t i = 0; i < fg_module_variable_count(module); i++) {
         const fg_variable *variable = fg_module_variable_at(module, i);
-        if (fg_variable_get_kind(variable) == FG_STATE)
+        if (fg_variable_kind_of(variable) == FG_STATE)
             FGI_TRY(start_state(copy, variable, err));
     }
     return FG_OK;

@@ -157,7 +157,7 @@ static fg_status match_all(matching *p, const fg_module *module, fg_error *err)
         return fgi_no_memory(err);
     for (size_t i = 0; i < fg_module_variable_count(module); i++) {
         fg_variable *variable = fg_module_variable_at(module, i);
-        if (fg_variable_get_kind(variable) != FG_STATE)
+        if (fg_variable_kind_of(variable) != FG_STATE)
             FGI_TRY(match_variable(p, variable, err));
     }
     for (size_t i = 0; i < there; i++) {
@@ -502,7 +502,7 @@ static void list_extra(const fg_module *module, const fg_ckpt *ckpt, name_list *
         if (info->part != FG_CKPT_STATE || strncmp(info->name, FGI_MODULE_STATE, skip) != 0)
             continue;
         const fg_variable *variable = fg_module_find(module, info->name + skip);
-        if (variable == NULL || fg_variable_get_kind(variable) != FG_STATE)
+        if (variable == NULL || fg_variable_kind_of(variable) != FG_STATE)
             list_name(extra, info->name + skip);
     }
 }
@@ -517,7 +517,7 @@ fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, co
         fg_variable *variable = fg_module_variable_at(module, i);
         fgi_buf name = {0};
         size_t index = 0;
-        if (fg_variable_get_kind(variable) != FG_STATE)
+        if (fg_variable_kind_of(variable) != FG_STATE)
             continue;
         fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
         status = fgi_buf_status(&name, err);
@@ -619,7 +619,7 @@ fg_status fg_training_save(const char *path, const fg_module *module, const fg_o
 {
     static const fg_training_options none;
     const fg_training_options *o = options != NULL ? options : &none;
-    const fg_client_info *info = o->client != NULL ? fg_client_get_info(o->client) : NULL;
+    const fg_client_info *info = o->client != NULL ? fg_client_info_of(o->client) : NULL;
     fgi_host_copy copy = {0};
     fgi_buf frozen = {0};
     fg_status status;

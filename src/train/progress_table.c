@@ -54,8 +54,8 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
     const fg_client *client = fg_trainer_client(trainer);
     fg_error err;
     fg_device_info info;
-    const char *kind = fg_client_get_info(client)->platform;
-    if (fg_device_get_info(client, 0, &info, &err) == FG_OK)
+    const char *kind = fg_client_info_of(client)->platform;
+    if (fg_device_info_at(client, 0, &info, &err) == FG_OK)
         kind = info.kind;
     if (settings->device_count == 1)
         (void)fprintf(out, "%s\n", kind);

@@ -63,7 +63,7 @@ fgi_logger *fgi_run_next_logger(const fgi_run *run) { return run->prepared; }
 fg_status fgi_run_claim(fgi_run *run, const fg_client *client, fg_error *err)
 {
     const char *run_dir = run->o->run_dir;
-    if (run_dir == NULL || run->lock >= 0 || fg_client_get_info(client)->process_index != 0)
+    if (run_dir == NULL || run->lock >= 0 || fg_client_info_of(client)->process_index != 0)
         return FG_OK;
     int why = 0;
     FGI_TRY(fgi_lock_take(run_dir, &run->lock, &why, err));
@@ -148,7 +148,7 @@ fg_status fgi_run_open(fgi_run *run, const fg_client *client, const fgi_cursor *
                        fgi_callbacks *callbacks, fg_error *err)
 {
     fgi_logger *logger = run->prepared;
-    if (run->o->run_dir == NULL || logger == NULL || fg_client_get_info(client)->process_index != 0)
+    if (run->o->run_dir == NULL || logger == NULL || fg_client_info_of(client)->process_index != 0)
         return FG_OK;
     FGI_TRY(fgi_logger_open(logger, run->o->run_dir, cursor->step, cursor->log_lines, err));
     FGI_TRY(fgi_callbacks_add(callbacks, &fgi_logger_ops, logger, err));

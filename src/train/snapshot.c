@@ -134,7 +134,7 @@ static bool put_frozen(json_t *object, const fg_module *root)
     bool ok = list != NULL;
     for (size_t i = 0; ok && i < fg_module_variable_count(root); i++) {
         const fg_variable *variable = fg_module_variable_at(root, i);
-        if (fg_variable_get_kind(variable) == FG_PARAMETER && !fg_variable_is_trainable(variable))
+        if (fg_variable_kind_of(variable) == FG_PARAMETER && !fg_variable_is_trainable(variable))
             ok = json_array_append_new(list, json_string(fg_variable_name(variable))) == 0;
     }
     if (ok && json_array_size(list) > 0)
@@ -230,7 +230,7 @@ static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *e
 
 static fg_status describe(fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
 {
-    const fg_client_info *info = fg_client_get_info(trainer->client);
+    const fg_client_info *info = fg_client_info_of(trainer->client);
     FGI_TRY(name_it(trainer, s, err));
     (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->cursor.step);
     (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->cursor.epoch);
@@ -571,7 +571,7 @@ static fg_status settle(fg_trainer *trainer, const char *folder, fg_error *err)
         (void)fgi_best_list_offer(top, &rule, value, trainer->cursor.step);
         fgi_best_list_enter(top, &rule, trainer->cursor.step, name);
     }
-    if (fg_client_get_info(trainer->client)->process_index != 0)
+    if (fg_client_info_of(trainer->client)->process_index != 0)
         return FG_OK;
     FGI_TRY(fgi_ckpt_repoint(folder, "best", top->count > 0 ? top->entry[0].name : NULL, err));
     return *name != '\0' ? fgi_ckpt_repoint(folder, "last", name, err) : FG_OK;

@@ -96,7 +96,7 @@ static const double *worker_cpu(const fgi_stage *stage)
 void fgi_stage_report_input(const fgi_stage *stage, fg_input_report *out)
 {
     const fg_loader_stats now =
-        stage->loader != NULL ? fg_loader_get_stats(stage->loader) : stage->loaded;
+        stage->loader != NULL ? fg_loader_stats_of(stage->loader) : stage->loaded;
     fgi_input_report_load(out, &stage->loaded, &now);
     out->worker_cpu_s = worker_cpu(stage);
 }
@@ -737,7 +737,7 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     stage->loaded = (fg_loader_stats){0};
     *stage->worker_cpu = (struct fgi_worker_cpu){.before_ns = {0}};
     if (has_loader(stage, &requested)) {
-        stage->loaded = fg_loader_get_stats(stage->loader);
+        stage->loaded = fg_loader_stats_of(stage->loader);
         (void)fgi_loader_cpu(stage->loader, stage->worker_cpu->before_ns);
         return fgi_stage_refresh(trainer, stage, err);
     }

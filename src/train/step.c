@@ -103,7 +103,7 @@ fg_tensor fg_batch_at(const fg_batch *batch, int index)
                           batch->field_count);
 }
 
-fg_tensor fg_batch_get(const fg_batch *batch, const char *name)
+fg_tensor fg_batch_field(const fg_batch *batch, const char *name)
 {
     char names[256] = "";
     size_t used = 0;

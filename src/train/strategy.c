@@ -62,7 +62,7 @@ fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_
     *client = o->client;
     if (*client == NULL)
         FGI_TRY(fg_client_open(&options, client, err));
-    const fg_status status = check_count(o, fg_client_get_info(*client)->device_count, err);
+    const fg_status status = check_count(o, fg_client_info_of(*client)->device_count, err);
     if (status != FG_OK) {
         if (*client != o->client)
             fg_client_close(*client);
@@ -73,7 +73,7 @@ fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_
 
 fg_status fgi_strategy_can_run(const fg_client *client, fg_error *err)
 {
-    const fg_client_info *info = fg_client_get_info(client);
+    const fg_client_info *info = fg_client_info_of(client);
     if (info->process_count == 1)
         return FG_OK;
     return fgi_fail(err, FG_EUNSUPPORTED,

@@ -278,9 +278,9 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
         .batch = trainer->cursor.epoch_batches,
         .batches = trainer->fit.batches_per_epoch,
         .total_steps = trainer->fit.settings.total_steps,
-        .lr = optimizer != NULL ? fg_optimizer_get_lr(optimizer) : 0,
-        .momentum = optimizer != NULL ? fg_optimizer_get_momentum(optimizer) : (double)NAN,
-        .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
+        .lr = optimizer != NULL ? fg_optimizer_lr(optimizer) : 0,
+        .momentum = optimizer != NULL ? fg_optimizer_momentum(optimizer) : (double)NAN,
+        .weight_decay = optimizer != NULL ? fg_optimizer_weight_decay(optimizer) : (double)NAN,
         .trainer = trainer,
     };
 }
@@ -463,7 +463,7 @@ static fg_client_stats stats_of(const fg_trainer *trainer)
 {
     const fg_client *client =
         trainer->client != NULL ? trainer->client : trainer->options.devices.client;
-    return client != NULL ? fg_client_get_stats(client) : (fg_client_stats){0};
+    return client != NULL ? fg_client_stats_of(client) : (fg_client_stats){0};
 }
 
 /* A callback, or whoever else runs on this thread, waited for a value. */
@@ -529,10 +529,10 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
     fgi_program_cost reported;
     fg_device_info device = {0};
     if (fgi_stage_program(stage) == NULL ||
-        fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
+        fg_device_info_at(trainer->client, 0, &device, NULL) != FG_OK)
         return cost;
     const fgi_matmul_flops *flops = fgi_step_program_flops(fgi_stage_program(stage));
-    const int count = fg_client_get_info(trainer->client)->device_count;
+    const int count = fg_client_info_of(trainer->client)->device_count;
     cost.samples = fgi_stage_batch_size(stage);
     cost.flops = cost.seconds = 0;
     const fg_chip *chip = fg_chip_find(device.kind);

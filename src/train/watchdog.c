@@ -86,7 +86,7 @@ static void name_devices(const fgi_watchdog *dog, char *out, size_t size)
     if (dog->now.event != NULL)
         fgi_event_pending(dog->now.event, out, size);
     if (out[0] == '\0' && dog->client != NULL) {
-        const fg_client_info *info = fg_client_get_info(dog->client);
+        const fg_client_info *info = fg_client_info_of(dog->client);
         (void)snprintf(out, size, "%s, %d device%s", info->platform, info->device_count,
                        fgi_s(info->device_count));
     }

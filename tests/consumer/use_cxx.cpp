@@ -22,7 +22,7 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
     const fg_tensor bias = fg_full(trace, FG_F32, 0.5, FG_SCALAR);
     fg_step_log(st, "mean", fg_mean(fg_relu(fg_matmul(x, w)), 0, nullptr));
     (void)self;
-    return fg_mse(fg_add(fg_matmul(x, w), bias), fg_batch_get(batch, "y"));
+    return fg_mse(fg_add(fg_matmul(x, w), bias), fg_batch_field(batch, "y"));
 }
 
 static fg_status train(fg_dataset *data, fg_error *err)

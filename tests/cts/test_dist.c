@@ -80,8 +80,8 @@ static void build(void *self, fg_module *root)
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
-    const fg_tensor label = fg_batch_get(batch, "y");
-    const fg_tensor logits = fg_model_apply(model, fg_batch_get(batch, "x"));
+    const fg_tensor label = fg_batch_field(batch, "y");
+    const fg_tensor logits = fg_model_apply(model, fg_batch_field(batch, "x"));
     (void)self;
     fg_step_log(st, "acc", fg_accuracy(logits, label));
     return fg_cross_entropy(logits, label, NULL);

@@ -62,12 +62,12 @@ static void devices_get_their_part_only(void **state)
     float data[8 * 4 * 6];
     fg_error err = {0};
     fg_array *a = NULL;
-    const int64_t before = fg_client_get_stats(client).uploaded_bytes;
+    const int64_t before = fg_client_stats_of(client).uploaded_bytes;
     (void)state;
     fill(data, 8 * 4 * 6);
     fgt_ok(fgi_array_upload(client, &cube, &(fgi_sharding){{FGT_DATA, FGT_MODEL}}, data,
                             FGI_UPLOAD_COPY, &a, NULL, &err));
-    assert_int_equal(fg_client_get_stats(client).uploaded_bytes - before, sizeof data);
+    assert_int_equal(fg_client_stats_of(client).uploaded_bytes - before, sizeof data);
     fg_array_release(a);
 }
 
@@ -106,9 +106,9 @@ static void arrays_are_split_by_words(void **state)
     fill(data, COUNT);
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         fg_array *a = NULL;
-        const int64_t before = fg_client_get_stats(client).uploaded_bytes;
+        const int64_t before = fg_client_stats_of(client).uploaded_bytes;
         fgt_ok(fg_array_create_sharded(client, &cube, good[i].split, data, &a, &err));
-        assert_int_equal(fg_client_get_stats(client).uploaded_bytes - before,
+        assert_int_equal(fg_client_stats_of(client).uploaded_bytes - before,
                          sizeof data * good[i].copies);
         fgt_ok(fg_array_read(a, back, sizeof back, &err));
         assert_memory_equal(back, data, sizeof data);
@@ -150,7 +150,7 @@ static void words_that_are_no_split(void **state)
 
 static void devices_report_their_place(void **state)
 {
-    const fg_client_info *all = fg_client_get_info(client);
+    const fg_client_info *all = fg_client_info_of(client);
     fg_error err = {0};
     (void)state;
     assert_int_equal(all->mesh.axis_count, 2);
@@ -160,7 +160,7 @@ static void devices_report_their_place(void **state)
     assert_int_equal(all->mesh.batch_shards, 4);
     for (int i = 0; i < all->device_count; i++) {
         fg_device_info one;
-        fgt_ok(fg_device_get_info(client, i, &one, &err));
+        fgt_ok(fg_device_info_at(client, i, &one, &err));
         assert_int_equal(one.process, 0);
         assert_int_equal(one.batch_shard, i / 2);
         assert_int_equal(one.coordinates[0], i / 2);
@@ -251,8 +251,8 @@ static void one_particular_device_can_be_had(void **state)
     fgt_ok(fg_client_open(
         &(fg_client_options){.accelerator = "cpu", .devices = "[1]", .cache_dir = fgt_cache("")},
         &one, &err));
-    assert_int_equal(fg_client_get_info(one)->device_count, 1);
-    fgt_ok(fg_device_get_info(one, 0, &info, &err));
+    assert_int_equal(fg_client_info_of(one)->device_count, 1);
+    fgt_ok(fg_device_info_at(one, 0, &info, &err));
     assert_int_equal(info.id, 1);
     fgt_ok(fg_trace_create(one, &trace, &err));
     fgt_ok(fg_run_f32(trace, fg_mul_scalar(fg_ones(trace, FG_F32, FG_SCALAR), 3), &value, &err));

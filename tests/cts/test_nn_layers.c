@@ -59,7 +59,7 @@ static void set_parameters(subject *s)
     fgt_ok(fg_module_error(s->root, &err));
     for (size_t i = 0; i < fg_module_variable_count(s->root); i++) {
         fg_variable *v = fg_module_variable_at(s->root, i);
-        if (fg_variable_get_kind(v) != FG_PARAMETER)
+        if (fg_variable_kind_of(v) != FG_PARAMETER)
             continue;
         fg_type type;
         const float *file = fgt_record_get(record, &type, "%s/%s", s->name, last_name(v));
@@ -111,7 +111,7 @@ static void check_application(subject *s, const char *at)
     fg_variable *parameters[MOST_VARIABLES];
     size_t count = 0;
     for (size_t i = 0; i < fg_module_variable_count(s->root); i++)
-        if (fg_variable_get_kind(fg_module_variable_at(s->root, i)) == FG_PARAMETER)
+        if (fg_variable_kind_of(fg_module_variable_at(s->root, i)) == FG_PARAMETER)
             parameters[count++] = fg_module_variable_at(s->root, i);
 
     fg_array *in_x = upload(at, "x"), *in_r = upload(at, "r");

@@ -128,15 +128,15 @@ static fg_tensor loss_of(void *self, fg_step *step, const fg_batch *batch)
 {
     const net *n = self;
     (void)step;
-    const fg_tensor y = fg_model_apply(n->model, fg_batch_get(batch, "x"));
-    return fg_cross_entropy(y, fg_batch_get(batch, "y"), NULL);
+    const fg_tensor y = fg_model_apply(n->model, fg_batch_field(batch, "x"));
+    return fg_cross_entropy(y, fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
 {
     const net *n = self;
     (void)step;
-    return fg_model_apply(n->model, fg_batch_get(batch, "x"));
+    return fg_model_apply(n->model, fg_batch_field(batch, "x"));
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
@@ -321,7 +321,7 @@ static void check_gradients(const net *n, const fg_module *root)
         fg_variable *v = fg_module_find(root, rows[i].name);
         in_order[i] = 0;
         place[count] = i;
-        if (fg_variable_get_kind(v) == FG_PARAMETER)
+        if (fg_variable_kind_of(v) == FG_PARAMETER)
             wrt[count++] = v;
     }
     const double loss = run_loss(n, wrt, count, norms);

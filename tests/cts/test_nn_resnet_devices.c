@@ -67,8 +67,8 @@ static fg_tensor logits(const curve *c, fg_tensor x)
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     (void)st;
-    const fg_tensor y = logits(self, fg_batch_get(batch, "x"));
-    return fg_cross_entropy(y, fg_batch_get(batch, "y"), NULL);
+    const fg_tensor y = logits(self, fg_batch_field(batch, "x"));
+    return fg_cross_entropy(y, fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
@@ -131,7 +131,7 @@ static void train(bool is_block, int device_count, curve *c)
     fgt_ok(fg_trainer_add_callback(trainer, &callback_ops, c, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .global_batch_size = BATCH},
                           &err));
-    assert_int_equal(fg_client_get_info(fg_trainer_client(trainer))->device_count, device_count);
+    assert_int_equal(fg_client_info_of(fg_trainer_client(trainer))->device_count, device_count);
     assert_int_equal(c->count, STEPS);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);

@@ -431,14 +431,14 @@ static void rates_are_scaled_once(void **state)
     fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
     fgt_ok(fg_optimizer_set_schedule(o, &cycle, 50, &err)); /* from 1/25 of the rate */
     fgi_optimizer_scale_lr(o, 4);
-    assert_true(fg_optimizer_get_lr(o) == 2.0 / 25);
+    assert_true(fg_optimizer_lr(o) == 2.0 / 25);
     assert_true(fgi_optimizer_unscaled_lr(o) == 0.5 / 25);
     fg_optimizer_set_lr(o, 0.25);
-    assert_true(fg_optimizer_get_lr(o) == 1.0 / 25);
+    assert_true(fg_optimizer_lr(o) == 1.0 / 25);
     assert_true(fgi_optimizer_unscaled_lr(o) == 0.25 / 25);
     assert_true(fgi_optimizer_base_lr(o) == 0.25);
     fg_optimizer_begin_step(o, 14); /* the peak: 0.3 * 50 - 1 */
-    assert_true(fg_optimizer_get_lr(o) == 1);
+    assert_true(fg_optimizer_lr(o) == 1);
     fg_module_destroy(root);
 }
 

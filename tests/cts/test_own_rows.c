@@ -227,8 +227,8 @@ static void trains_a_custom_model(void **state)
     fg_error err = {0};
     fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml", .registry = registry});
     assert_int_equal(units_built, 7);
-    assert_int_equal(fg_recipe_get_result(recipe)->train.epochs, 2);
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
+    assert_int_equal(fg_recipe_result_of(recipe)->train.epochs, 2);
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
     assert_non_null(strstr(text, "  name: own_model\n"));
     assert_non_null(strstr(text, "  units: 7\n"));
     assert_non_null(strstr(text, "Only with model.name own_model."));
@@ -237,7 +237,7 @@ static void trains_a_custom_model(void **state)
         &(fg_recipe_options){
             .config = "own.yaml", .registry = registry, .overrides = more, .override_count = 2},
         &recipe, &err));
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  name: own_model\n"));
     assert_non_null(strstr(text, "  units: 9\n"));
     fg_recipe_close(recipe);
@@ -269,7 +269,7 @@ static void its_checkpoints_need_the_same_rows(void **state)
         units_built = 0;
         fg_recipe *recipe = run(&o);
         assert_int_equal(units_built, 7);
-        assert_int_equal(fg_recipe_get_result(recipe)->predictions_type.dim[0],
+        assert_int_equal(fg_recipe_result_of(recipe)->predictions_type.dim[0],
                          kind == FG_RECIPE_PREDICT ? 16 : 0);
         fg_recipe_close(recipe);
         o.registry = NULL;
@@ -284,7 +284,7 @@ static void its_checkpoints_need_the_same_rows(void **state)
                                                  .fit.resume = "",
                                                  .overrides = more,
                                                  .override_count = 1});
-    assert_int_equal(fg_recipe_get_result(recipe)->train.epochs, 3);
+    assert_int_equal(fg_recipe_result_of(recipe)->train.epochs, 3);
     fg_recipe_close(recipe);
     fgt_ok(fgi_run_origin_open("run", NULL, NULL, registry, &origin, &err));
     assert_string_equal(fgi_config_text(origin.c, "model.name"), "own_model");
@@ -377,14 +377,14 @@ static void reads_a_custom_format(void **state)
                                    .overrides = ramp_keys,
                                    .override_count = sizeof ramp_keys / sizeof ramp_keys[0]};
     fg_recipe *recipe = run(&fit);
-    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 6); /* 24 samples, 8 held out */
+    assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 6); /* 24 samples, 8 held out */
     fg_recipe_close(recipe);
     assert_int_equal(opened[FG_PART_TRAIN], 1);
     assert_int_equal(opened[FG_PART_VAL], 0);
     assert_int_equal(opened[FG_PART_TEST], 1);
     fg_recipe_options o = {.kind = FG_RECIPE_PREDICT, .config = "ramp", .registry = registry};
     recipe = run(&o);
-    assert_int_equal(fg_recipe_get_result(recipe)->predictions_type.dim[0], 5);
+    assert_int_equal(fg_recipe_result_of(recipe)->predictions_type.dim[0], 5);
     fg_recipe_close(recipe);
     o.kind = FG_RECIPE_VALIDATE;
     fg_recipe_close(run(&o));
@@ -442,7 +442,7 @@ static void only_the_training_samples_are_required(void **state)
                                                  .overrides = ramp_keys,
                                                  .override_count = o.override_count,
                                                  .fit.overwrite = true});
-    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 8);
+    assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 8);
     fg_recipe_close(recipe);
     o = (fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "ramp", .registry = registry};
     fails(&o, FG_EINVAL, "no data to evaluate: set data.val_fraction");
@@ -488,17 +488,17 @@ static void runs_a_custom_callback(void **state)
     counters = ended = 0;
     write_counted("[counter(most=8), early_stop(patience=50, mode=min)]");
     fg_recipe *recipe = run(&o);
-    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 8);
-    assert_string_equal(fg_recipe_get_result(recipe)->train.stop_reason, "counted 8");
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &text, &err));
+    assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 8);
+    assert_string_equal(fg_recipe_result_of(recipe)->train.stop_reason, "counted 8");
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &text, &err));
     assert_non_null(strstr(text, "\"stop_reason\": \"counted 8\""));
     assert_non_null(strstr(text, "\"status\": \"done\""));
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(
         text, "  callbacks: [\"counter(most=8)\", \"early_stop(patience=50, mode=min)\"]\n"));
     assert_null(strstr(text, "\"stop_reason\"")); /* each text replaces the one before */
     assert_widths(recipe);
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
     assert_non_null(strstr(text, "counter(most=1000):"));
     fg_recipe_close(recipe);
     assert_int_equal(counters, 1);
@@ -507,7 +507,7 @@ static void runs_a_custom_callback(void **state)
     write_counted("counter(most=11)");
     recipe = run(&o);
     assert_int_equal(counted, 11);
-    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 11);
+    assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 11);
     fg_recipe_close(recipe);
     /* the run's folder says what ran; an evaluation does not need it */
     char recorded[8192] = "";

@@ -79,17 +79,17 @@ static void client_reports_about_itself(void **state)
 {
     const struct fixture *f = *state;
     fg_error err = {0};
-    const fg_client_info *info = fg_client_get_info(f->client);
+    const fg_client_info *info = fg_client_info_of(f->client);
     assert_string_equal(info->platform, "cpu");
     assert_int_equal(info->device_count, 2);
     assert_int_equal(info->api_major, 0);
     assert_int_equal(fgi_client_platform(f->client), FGI_CPU);
     fg_device_info device;
-    fgt_ok(fg_device_get_info(f->client, 1, &device, &err));
+    fgt_ok(fg_device_info_at(f->client, 1, &device, &err));
     assert_int_equal(device.id, 1);
     assert_string_equal(device.kind, "cpu");
     assert_int_equal(device.memory_limit_bytes, -1);
-    assert_int_equal(fg_device_get_info(f->client, 2, &device, &err), FG_EINVAL);
+    assert_int_equal(fg_device_info_at(f->client, 2, &device, &err), FG_EINVAL);
     assert_string_equal(err.message, "device 2 does not exist: the client has 2");
 }
 
@@ -477,7 +477,7 @@ static fg_client_stats run_cached(const char *cache)
     fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = cache}, &client,
                           &err));
     check_matmul(client, 1);
-    const fg_client_stats stats = fg_client_get_stats(client);
+    const fg_client_stats stats = fg_client_stats_of(client);
     fg_client_close(client);
     return stats;
 }

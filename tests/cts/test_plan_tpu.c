@@ -107,7 +107,7 @@ static const char *version(void)
     fg_error err = {0};
     fg_client *client = NULL;
     fgt_ok(fg_client_open(&(fg_client_options){.topology = "v5e-1"}, &client, &err));
-    (void)snprintf(text, sizeof text, "%s", fg_client_get_info(client)->platform_version);
+    (void)snprintf(text, sizeof text, "%s", fg_client_info_of(client)->platform_version);
     fg_client_close(client);
     return text;
 }
@@ -215,8 +215,8 @@ static void pods_have_the_hosts_that_are_documented(void **state)
         fg_error err = {0};
         fg_client *client = NULL;
         fgt_ok(fg_client_open(&(fg_client_options){.topology = rows[i].name}, &client, &err));
-        assert_int_equal(fg_client_get_info(client)->device_count, rows[i].devices);
-        assert_int_equal(fg_client_get_info(client)->host_count, rows[i].hosts);
+        assert_int_equal(fg_client_info_of(client)->device_count, rows[i].devices);
+        assert_int_equal(fg_client_info_of(client)->host_count, rows[i].hosts);
         fg_client_close(client);
     }
 }

@@ -256,7 +256,7 @@ static const float *recorded(const char *name)
 /* The number of programs, compiled or loaded from disk. */
 static int64_t programs(void)
 {
-    const fg_client_stats stats = fg_client_get_stats(client);
+    const fg_client_stats stats = fg_client_stats_of(client);
     return stats.compiles + stats.compile_cache_hits;
 }
 

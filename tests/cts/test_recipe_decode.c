@@ -66,12 +66,12 @@ static void a_run_decodes_its_images(void **state)
 {
     fg_recipe *fit = run(&(fg_recipe_options){.config = "dct.yaml"});
     (void)state;
-    assert_int_equal(fg_recipe_get_result(fit)->train.epochs, 2);
+    assert_int_equal(fg_recipe_result_of(fit)->train.epochs, 2);
     fg_recipe_close(fit);
     for (int kind = FG_RECIPE_VALIDATE; kind <= FG_RECIPE_PREDICT; kind++) {
         fg_recipe *recipe =
             run(&(fg_recipe_options){.kind = (fg_recipe_kind)kind, .config = "run"});
-        const int64_t rows = fg_recipe_get_result(recipe)->predictions_type.dim[0];
+        const int64_t rows = fg_recipe_result_of(recipe)->predictions_type.dim[0];
         assert_int_equal(rows, kind == FG_RECIPE_PREDICT ? SAMPLES / 3 : 0);
         fg_recipe_close(recipe);
     }
@@ -88,7 +88,7 @@ static void it_predicts_on_image_files(void **state)
     o.overrides = files;
     o.override_count = 3;
     fg_recipe *unpacked = run(&o);
-    const fg_recipe_result *a = fg_recipe_get_result(packed), *b = fg_recipe_get_result(unpacked);
+    const fg_recipe_result *a = fg_recipe_result_of(packed), *b = fg_recipe_result_of(unpacked);
     assert_true(fg_type_equal(&a->predictions_type, &b->predictions_type));
     double spread = 0;
     for (size_t i = 0; i < (size_t)fg_type_count(&a->predictions_type); i++) {
@@ -166,7 +166,7 @@ static double loss_of_planes(const char *crop, const char *flip)
     fg_error err = {0};
     fg_recipe *recipe = run(&(fg_recipe_options){
         .config = "dct.yaml", .overrides = more, .override_count = sizeof more / sizeof more[0]});
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &summary, &err));
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &summary, &err));
     const char *at = strstr(summary, "\"train_loss\":");
     assert_non_null(at);
     const double loss = strtod(at + strlen("\"train_loss\":"), NULL);

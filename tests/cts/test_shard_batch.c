@@ -89,7 +89,7 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
         fgt_ok(fg_loader_create(
             dataset, &(fg_loader_options){.batch_size = BATCH, .shuffle = true, .prefetch = 1},
             &loader, &err));
-        const fg_client_stats before = fg_client_get_stats(client);
+        const fg_client_stats before = fg_client_stats_of(client);
         for (int k = 0; k < 3; k++) { /* the last one is padded */
             fgt_ok(fg_loader_next(loader, &batch, &err));
             for (int f = 0; f < 2; f++)
@@ -97,7 +97,7 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
             if (k < 2)
                 fg_loader_release(loader, batch);
         }
-        const fg_client_stats after = fg_client_get_stats(client);
+        const fg_client_stats after = fg_client_stats_of(client);
         uploaded[i] = after.uploaded_bytes - before.uploaded_bytes;
         copied[i] =
             atomic_load(&gathered) + uploaded[i] - (after.in_place_bytes - before.in_place_bytes);
@@ -127,7 +127,7 @@ static void odd_addresses_are_copied(void **state)
     memset(rows, 7, 800);
     fgt_ok(fgi_array_upload(client, &type, &(fgi_sharding){{FGT_DATA}}, rows, FGI_UPLOAD_ASYNC,
                             &array, &done, &err));
-    const fg_client_stats stats = fg_client_get_stats(client);
+    const fg_client_stats stats = fg_client_stats_of(client);
     assert_int_equal(stats.uploaded_bytes, 800);
     assert_int_equal(stats.in_place_bytes, 100); /* the first row is aligned */
     fg_array_release(array);

@@ -89,7 +89,7 @@ static fg_tensor input(const problem *p, fg_trace *trace, int which)
         state = state * 1664525 + 1013904223;
         values[i] = (float)((int)(state >> 24) % 3 - 1);
     }
-    if (which == 0 && fg_client_get_info(p->client)->device_count > 1)
+    if (which == 0 && fg_client_info_of(p->client)->device_count > 1)
         fgt_ok(fg_array_create_sharded(p->client, &type[which], "data", values, &array, &err));
     else
         fgt_ok(fg_array_create(p->client, &type[which], values, &array, &err));

@@ -108,7 +108,7 @@ static void assignment_stays_on_the_device(void **client)
     float got[3];
     fg_trace *trace = values_trace(*client);
     fg_variable *v = values_variable("v", &vec3, (float[]){1, 2, 3});
-    const int64_t before = values_programs(*client), read = fg_client_get_stats(*client).host_reads;
+    const int64_t before = values_programs(*client), read = fg_client_stats_of(*client).host_reads;
     for (int i = 0; i < 4; i++) {
         const fg_tensor old = fg_variable_value(trace, v);
         fg_assign(v, fg_mul_scalar(old, 2));
@@ -118,7 +118,7 @@ static void assignment_stays_on_the_device(void **client)
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     }
     assert_int_equal(values_programs(*client), before + 1);
-    assert_int_equal(fg_client_get_stats(*client).host_reads, read);
+    assert_int_equal(fg_client_stats_of(*client).host_reads, read);
     fgt_ok(fg_variable_read(v, got, sizeof got, &err));
     values_assert(got, (float[]){31, 47, 63}, 3);
     fgt_ok(fg_variable_set(v, (float[]){1, 1, 1}, sizeof got, &err));
@@ -317,7 +317,7 @@ static void order_of_axes_in_files(void **client)
     fgt_ok(fg_variable_create("conv.weight", &kernel,
                               &(fg_variable_options){.kind = FG_BUFFER, .file_axis = {3, 2, 0, 1}},
                               &v, &err));
-    assert_int_equal(fg_variable_get_kind(v), FG_BUFFER);
+    assert_int_equal(fg_variable_kind_of(v), FG_BUFFER);
     assert_string_equal(fg_variable_name(v), "conv.weight");
     assert_int_equal(fg_variable_type(v)->dim[3], 8);
     assert_memory_equal(fg_variable_file_axis(v), ((const int[]){3, 2, 0, 1}), 4 * sizeof(int));

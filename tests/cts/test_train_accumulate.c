@@ -260,7 +260,7 @@ static void statistics(int64_t accumulate, float out[2][TOY_HIDDEN])
     fg_module *root = fg_trainer_module(trainer);
     for (size_t i = 0; i < fg_module_variable_count(root); i++) {
         fg_variable *v = fg_module_variable_at(root, i);
-        if (fg_variable_get_kind(v) == FG_BUFFER && fg_variable_type(v)->rank == 1)
+        if (fg_variable_kind_of(v) == FG_BUFFER && fg_variable_type(v)->rank == 1)
             fgt_ok(fg_variable_read(v, out[found++], sizeof out[0], &err));
     }
     assert_int_equal(found, 2);

@@ -49,7 +49,7 @@ static void build(void *self, fg_module *root)
 static fg_tensor augmented(const fg_batch *batch)
 {
     const fg_sample_key key = fg_batch_key(batch);
-    fg_tensor x = fg_batch_get(batch, "image");
+    fg_tensor x = fg_batch_field(batch, "image");
     x = fg_aug_random_crop(x, &key, &(fg_aug_random_crop_options){.padding = 2});
     return fg_aug_random_flip(x, &key, NULL);
 }

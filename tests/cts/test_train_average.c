@@ -61,9 +61,9 @@ static size_t read_all(const fg_module *root, const char *prefix, bool has_buffe
     for (size_t i = 0; i < fg_module_variable_count(root); i++) {
         fg_variable *v = fg_module_variable_at(root, i);
         const char *name = fg_variable_name(v);
-        const bool is_model = fg_variable_get_kind(v) != FG_STATE &&
+        const bool is_model = fg_variable_kind_of(v) != FG_STATE &&
                               fg_dtype_is_float(fg_variable_type(v)->dtype) &&
-                              (has_buffers || fg_variable_get_kind(v) == FG_PARAMETER);
+                              (has_buffers || fg_variable_kind_of(v) == FG_PARAMETER);
         if (*prefix == '\0'
                 ? !is_model
                 : strncmp(name, prefix, strlen(prefix)) != 0 || strstr(name, ".taken") != NULL)

@@ -76,7 +76,7 @@ static void build(void *self, fg_module *root)
 /* f32[B,BYTES], 0 to 1. */
 static fg_tensor input(const fg_batch *batch)
 {
-    const fg_tensor x = fg_decode_images(fg_batch_get(batch, "image"), &encoding);
+    const fg_tensor x = fg_decode_images(fg_batch_field(batch, "image"), &encoding);
     return fg_mul_scalar(fg_cast(fg_flatten(x, 1), FG_F32), 1.0 / 255);
 }
 
@@ -84,7 +84,7 @@ static fg_tensor train_step(void *self, fg_step *step, const fg_batch *batch)
 {
     (void)self, (void)step;
     const fg_tensor logits = fg_linear_apply(layer, input(batch));
-    return fg_cross_entropy(logits, fg_batch_get(batch, "label"), NULL);
+    return fg_cross_entropy(logits, fg_batch_field(batch, "label"), NULL);
 }
 
 static fg_tensor predict_step(void *self, fg_step *step, const fg_batch *batch)

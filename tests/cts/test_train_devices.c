@@ -82,7 +82,7 @@ static void train(const char *devices, int device_count, history *h)
     fgt_ok(fg_trainer_add_callback(trainer, &history_ops, h, &err));
     const fg_fit_data data = {.train = train_data, .val = val, .global_batch_size = 24};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_int_equal(fg_client_get_info(fg_trainer_client(trainer))->device_count, device_count);
+    assert_int_equal(fg_client_info_of(fg_trainer_client(trainer))->device_count, device_count);
     const fg_fit_data new_data = {.predict = rows, .global_batch_size = 24};
     fgt_ok(fg_trainer_predict(trainer, &task, &new_data, keep_rows, h, &err));
     fg_trainer_destroy(trainer);

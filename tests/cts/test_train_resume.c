@@ -414,10 +414,10 @@ static void a_complete_run_stays(void **state)
         recorder *r = calloc(1, sizeof *r);
         const char *folder = fgt_temp_folder();
         fgt_ok(fit(&kinds[i], folder, NULL, r, &err));
-        const fg_client_stats before = fg_client_get_stats(client);
+        const fg_client_stats before = fg_client_stats_of(client);
         *r = (recorder){0};
         fgt_ok(fit(&kinds[i], folder, "last", r, &err));
-        const fg_client_stats after = fg_client_get_stats(client);
+        const fg_client_stats after = fg_client_stats_of(client);
         assert_int_equal(recorder_count(r, "batch_end"), 0);
         assert_int_equal(recorder_count(r, "val_end"), 0);
         if (is_whole(i))

@@ -43,11 +43,11 @@ enum { PRIME = 127, BATCH = 24 }; /* divisible by 1, 2, 3 and 8 devices */
 /* The samples are numbers i; the step logs the means of i and of i * i. */
 static fg_tensor watch(void *self, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor i = fg_cast(fg_batch_get(batch, "y"), FG_F32);
+    const fg_tensor i = fg_cast(fg_batch_field(batch, "y"), FG_F32);
     const fg_linear *layer = *(fg_linear **)self;
     fg_step_log(step, "i", i);
     fg_step_log(step, "square", fg_mul(i, i));
-    return fg_mean(fg_linear_apply(layer, fg_batch_get(batch, "x")), 0, NULL);
+    return fg_mean(fg_linear_apply(layer, fg_batch_field(batch, "x")), 0, NULL);
 }
 
 static void build(void *self, fg_module *root)

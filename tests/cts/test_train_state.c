@@ -71,7 +71,7 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     const model *m = self;
     fg_trace *trace = fg_step_trace(st);
-    const fg_tensor x = fg_batch_get(batch, "x");
+    const fg_tensor x = fg_batch_field(batch, "x");
     if (fg_trace_training(trace)) {
         const fg_tensor old = fg_variable_value(trace, m->queue);
         const fg_tensor newest = fg_reshape(fg_mean(x, 1, (const int[]){0}), FG_DIMS(1, -1));
@@ -81,7 +81,7 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
         fg_assign(m->steps,
                   fg_add(fg_variable_value(trace, m->steps), fg_ones(trace, FG_S32, FG_SCALAR)));
     }
-    return fg_cross_entropy(fg_linear_apply(m->fc, x), fg_batch_get(batch, "y"), NULL);
+    return fg_cross_entropy(fg_linear_apply(m->fc, x), fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
@@ -195,8 +195,8 @@ static fg_tensor frozen_step(void *self, fg_step *st, const fg_batch *batch)
 {
     const frozen_model *m = self;
     (void)st;
-    const fg_tensor h = fg_tanh(fg_linear_apply(m->fc1, fg_batch_get(batch, "x")));
-    return fg_cross_entropy(fg_linear_apply(m->fc2, h), fg_batch_get(batch, "y"), NULL);
+    const fg_tensor h = fg_tanh(fg_linear_apply(m->fc1, fg_batch_field(batch, "x")));
+    return fg_cross_entropy(fg_linear_apply(m->fc2, h), fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_optimizer *adam_of(void *self, fg_module *root)

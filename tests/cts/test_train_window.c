@@ -60,8 +60,8 @@ static void build(void *self, fg_module *root)
 static fg_tensor step(void *self, fg_step *at, const fg_batch *batch)
 {
     (void)self;
-    const fg_tensor x = fg_batch_get(batch, "x");
-    fg_step_log(at, "m", fg_batch_get(batch, "m"));
+    const fg_tensor x = fg_batch_field(batch, "x");
+    fg_step_log(at, "m", fg_batch_field(batch, "m"));
     const fg_tensor w = fg_variable_value(fg_step_trace(at), weight);
     return fg_mse(fg_mul(x, w), x);
 }

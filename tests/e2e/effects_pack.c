@@ -85,7 +85,7 @@ static void damage(const char *folder)
     fg_pack *pack;
     fg_pack_entry entry;
     fgt_ok(fg_pack_open(fgt_path(folder, "photos.pack"), NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, 4, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 4, &entry, &err));
     fg_pack_close(pack);
     FILE *file = fopen(fgt_path(folder, "photos.pack"), "r+b");
     assert_non_null(file);

@@ -80,7 +80,7 @@ static void compare_packs(const char *a_path, const char *b_path)
     for (int64_t i = 0; i < fg_pack_count(packs[0]); i++) {
         fg_pack_entry entries[2];
         for (int k = 0; k < 2; k++)
-            fgt_ok(fg_pack_get_entry(packs[k], i, &entries[k], &err));
+            fgt_ok(fg_pack_entry_at(packs[k], i, &entries[k], &err));
         assert_string_equal(entries[0].name, entries[1].name);
         assert_int_equal(entries[0].label, entries[1].label);
         assert_int_equal(entries[0].crc, entries[1].crc);

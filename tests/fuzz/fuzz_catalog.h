@@ -30,7 +30,7 @@ static inline void fuzz_check_item(const fg_catalog *catalog, int64_t index)
 {
     fg_catalog_item item;
     fg_error err = {0};
-    if (fg_catalog_get(catalog, index, &item, &err) != FG_OK || item.name[0] == '\0')
+    if (fg_catalog_item_at(catalog, index, &item, &err) != FG_OK || item.name[0] == '\0')
         abort();
     for (uint32_t i = 0; i < item.label_count; i++)
         if (item.labels[i] < 0 || item.labels[i] >= fg_catalog_class_count(catalog))

@@ -79,7 +79,7 @@ static void read_records(fg_pack *pack)
         fg_pack_entry entry;
         const void *data;
         size_t size;
-        const fg_status status = fg_pack_get_entry(pack, i, &entry, &err);
+        const fg_status status = fg_pack_entry_at(pack, i, &entry, &err);
         check_error(status, &err);
         if (status == FG_OK)
             sum += strlen(entry.name) + (entry.label_count > 0 ? (uint64_t)entry.labels[0] : 0);
@@ -88,7 +88,7 @@ static void read_records(fg_pack *pack)
         check_error(fg_pack_read(pack, i, buffer, sizeof buffer, &size, &err), &err);
         fg_pack_prefetch(pack, &i, 1);
     }
-    for (int64_t i = 0; i < fg_pack_get_info(pack)->class_count; i++)
+    for (int64_t i = 0; i < fg_pack_info_of(pack)->class_count; i++)
         sum += strlen(fg_pack_class_name(pack, i));
     if (sum == 1 && fg_pack_count(pack) == 0)
         abort();

@@ -208,7 +208,7 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
     const fg_task task = {.name = wanted->model, .self = &self, .ops = &ops};
     fg_trainer *trainer = NULL;
     const fgi_executable *executable = NULL;
-    out->device_count = fg_client_get_info(client)->device_count;
+    out->device_count = fg_client_info_of(client)->device_count;
     const int64_t each = batch_of(wanted->model), batch = each * out->device_count;
     fg_dataset *data =
         make_data(&self.input, wanted->has_tail ? batch + 1 : batch, decodes(wanted));
@@ -221,7 +221,7 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
         &(fg_fit_data){.train = data, .val = data, .predict = data, .batch_size = each},
         &executable, &err));
     out->state = fgi_trainer_state_bytes(trainer);
-    out->compile_s = fg_client_get_stats(client).compile_s;
+    out->compile_s = fg_client_stats_of(client).compile_s;
     read_numbers(executable, out);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);

@@ -47,7 +47,7 @@ fg_status fgt_catalog_write(const fg_catalog *catalog, fgi_buf *out, fg_error *e
     fg_status status = FG_OK;
     for (int64_t i = 0; status == FG_OK && i < fg_catalog_count(catalog); i++) {
         fg_catalog_item item;
-        status = fg_catalog_get(catalog, i, &item, err);
+        status = fg_catalog_item_at(catalog, i, &item, err);
         if (status == FG_OK) {
             write_item(&item, out);
             status = write_bytes(catalog, i, &bytes, out, err);

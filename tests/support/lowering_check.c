@@ -26,7 +26,7 @@ fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which)
     }
     fg_type f32 = *type;
     f32.dtype = FG_F32;
-    if (which == 0 && fg_client_get_info(of)->device_count > 1)
+    if (which == 0 && fg_client_info_of(of)->device_count > 1)
         fgt_ok(fg_array_create_sharded(of, &f32, "data", values, &array, &err));
     else
         fgt_ok(fg_array_create(of, &f32, values, &array, &err));

@@ -87,7 +87,7 @@ void pack_made_check(fg_pack *pack, int64_t number)
     size_t size, mapped_size, read_size;
     const void *mapped;
     pack_made(number, &made, want, &size);
-    fgt_ok(fg_pack_get_entry(pack, number, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, number, &entry, &err));
     check_entry(&entry, &made, size);
     fgt_ok(fg_pack_record(pack, number, &mapped, &mapped_size, &err));
     fgt_ok(fg_pack_read(pack, number, got, sizeof got, &read_size, &err));

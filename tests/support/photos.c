@@ -64,7 +64,7 @@ int64_t photos_find(fg_pack *pack, const char *name)
 {
     fg_pack_entry entry;
     for (int64_t i = 0; i < fg_pack_count(pack); i++) {
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         if (strcmp(entry.name, name) == 0)
             return i;
     }

@@ -100,7 +100,7 @@ void plan_compile_mlp(const char *topology, const char *devices, const plan_mlp 
     const fgi_executable *executable = NULL;
     const fg_client_options options = {.topology = topology, .devices = devices};
     fgt_ok(fg_client_open(&options, &client, &err));
-    fg_dataset *data = make_data(mlp->batch * fg_client_get_info(client)->device_count);
+    fg_dataset *data = make_data(mlp->batch * fg_client_info_of(client)->device_count);
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
                                                    .numerics.precision = mlp->precision,
                                                    .devices.strategy = mlp->strategy},

@@ -47,8 +47,8 @@ fg_tensor toy_forward(const toy *model, fg_tensor x)
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
-    const fg_tensor label = fg_batch_get(batch, "y");
-    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
+    const fg_tensor label = fg_batch_field(batch, "y");
+    const fg_tensor logits = toy_forward(self, fg_batch_field(batch, "x"));
     fg_step_log(st, "acc", fg_accuracy(logits, label));
     const fg_tensor loss = fg_cross_entropy(logits, label, NULL);
     const double factor = ((const toy *)self)->loss_factor;

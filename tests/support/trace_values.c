@@ -65,6 +65,6 @@ void values_assert(const float *got, const float *want, size_t count)
 
 int64_t values_programs(fg_client *client)
 {
-    const fg_client_stats stats = fg_client_get_stats(client);
+    const fg_client_stats stats = fg_client_stats_of(client);
     return stats.compiles + stats.compile_cache_hits;
 }

@@ -538,7 +538,7 @@ static void files_are_read_as_they_are_now(void **state)
     fgt_message_is(err.message, "cannot read '~/a/2.jpg': not a regular file");
     assert_int_equal(fg_catalog_read(catalog, 2, &bytes, &err), FG_EINVAL);
     assert_int_equal(fg_catalog_read(catalog, -1, &bytes, &err), FG_EINVAL);
-    assert_int_equal(fg_catalog_get(catalog, 2, &item, &err), FG_EINVAL);
+    assert_int_equal(fg_catalog_item_at(catalog, 2, &item, &err), FG_EINVAL);
     assert_null(fg_catalog_skip(catalog, 0, NULL));
     assert_null(fg_catalog_class_name(catalog, 1));
     fg_catalog_bytes_fini(&bytes);
@@ -586,7 +586,7 @@ static void many_files_are_listed_in_order(void **state)
     fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), COUNT);
     for (int64_t i = 0; i < COUNT; i++) {
-        fgt_ok(fg_catalog_get(catalog, i, &item, &err));
+        fgt_ok(fg_catalog_item_at(catalog, i, &item, &err));
         assert_int_equal(item.label, i / (COUNT / 4));
         assert_true(i == 0 || strcmp(before.name, item.name) < 0);
         before = item;

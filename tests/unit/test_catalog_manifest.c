@@ -387,7 +387,7 @@ static void all_labels_are_of_the_given_classes(void **state)
     fg_catalog *catalog;
     fg_catalog_item item;
     fgt_ok(fg_catalog_open(manifest("g.csv", "path\na.jpg\n"), NULL, &catalog, &err));
-    assert_int_equal(fg_catalog_get(catalog, 1, &item, &err), FG_EINVAL);
+    assert_int_equal(fg_catalog_item_at(catalog, 1, &item, &err), FG_EINVAL);
     assert_string_equal(err.message, "sample 1 is out of range: the catalog has 1 sample");
     fg_catalog_destroy(catalog);
 }

@@ -154,11 +154,11 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     fg_catalog *catalog = NULL;
     fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
     fg_catalog_item item;
-    fgt_ok(fg_catalog_get(catalog, 0, &item, &err));
+    fgt_ok(fg_catalog_item_at(catalog, 0, &item, &err));
     assert_int_equal(item.label, 7);
     assert_int_equal(item.split, FG_VAL);
     assert_string_equal(item.group_name, "g");
-    fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
+    fgt_ok(fg_catalog_item_at(catalog, 1, &item, &err));
     assert_int_equal(item.label, 5);
     fg_catalog_destroy(catalog);
     assert_non_null(strstr(note_of(path, NULL), "labels are read from the .cls files; 2 "

@@ -42,7 +42,7 @@ static void features_can_be_named(void **state)
     fgt_ok(fg_catalog_open(GOLDEN "tensorflow.tfrecord", &options, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 8);
     assert_null(fg_catalog_class_name(catalog, 7));
-    fgt_ok(fg_catalog_get(catalog, 2, &item, &err));
+    fgt_ok(fg_catalog_item_at(catalog, 2, &item, &err));
     assert_string_equal(item.name, "tensorflow.tfrecord:2"); /* "cat" is not unique */
     assert_int_equal(item.label, 7);
     fgt_ok(fg_catalog_read(catalog, 2, &bytes, &err));
@@ -77,9 +77,9 @@ static void texts_alone_are_class_names(void **state)
                            &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 2);
     assert_string_equal(fg_catalog_class_name(catalog, 0), "cat");
-    fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
+    fgt_ok(fg_catalog_item_at(catalog, 1, &item, &err));
     assert_int_equal(item.label, 1);
-    fgt_ok(fg_catalog_get(catalog, 3, &item, &err));
+    fgt_ok(fg_catalog_item_at(catalog, 3, &item, &err));
     assert_int_equal(item.label, -1);
     fg_catalog_destroy(catalog);
 }

@@ -313,8 +313,8 @@ static void cores_of_a_tpu(void **state)
             continue;
         }
         fgt_ok(status);
-        assert_int_equal(fg_client_get_info(client)->device_count, rows[i].count);
-        fgt_ok(fg_device_get_info(client, 0, &device, &err));
+        assert_int_equal(fg_client_info_of(client)->device_count, rows[i].count);
+        fgt_ok(fg_device_info_at(client, 0, &device, &err));
         assert_int_equal(device.id, rows[i].first);
         fg_client_close(client);
     }
@@ -349,7 +349,7 @@ static void processes_are_counted(void **state)
     fake.set("devices", 4);
     fake.set("kind", 3);
     fgt_ok(open_tpu("2", &client, &err));
-    const fg_client_info *info = fg_client_get_info(client);
+    const fg_client_info *info = fg_client_info_of(client);
     assert_int_equal(info->process_index, 0);
     assert_int_equal(info->process_count, 1);
     assert_int_equal(info->device_count, 2);
@@ -358,7 +358,7 @@ static void processes_are_counted(void **state)
     fake.set("process", 1);
     fake.set("processes", 3);
     fgt_ok(open_tpu(NULL, &client, &err));
-    info = fg_client_get_info(client);
+    info = fg_client_info_of(client);
     assert_int_equal(info->process_index, 1);
     assert_int_equal(info->process_count, 3);
     assert_int_equal(info->device_count, 4);

@@ -117,7 +117,7 @@ static void batches_have_the_promised_form(void **state)
         assert_int_equal((uintptr_t)batch->data[f] % 64, 0);
     fg_loader_release(loader, batch);
     assert_int_equal(fg_loader_batch_count(loader), 7);
-    const fg_loader_stats stats = fg_loader_get_stats(loader);
+    const fg_loader_stats stats = fg_loader_stats_of(loader);
     assert_int_equal(stats.batches, 1);
     assert_int_equal(stats.memory_bytes, 4 * 16 * (WIDTH + 1) * 4);
     fg_loader_destroy(loader);
@@ -249,12 +249,12 @@ static void a_jump_drops_batches_that_are_ready(void **state)
                                                                 .prefetch = 3,
                                                                 .run_ahead = true});
     for (int64_t epoch = 0; epoch < 5; epoch++) {
-        while (fg_loader_get_stats(loader).ready < 3)
+        while (fg_loader_stats_of(loader).ready < 3)
             (void)sched_yield();
         fgt_ok(fg_loader_start_epoch(loader, 10 + epoch, 32, &err));
         check_epoch(loader, shuffled, (fgi_sample_position){10 + epoch, 32});
     }
-    assert_int_equal(fg_loader_get_stats(loader).batches, 25); /* those that were delivered */
+    assert_int_equal(fg_loader_stats_of(loader).batches, 25); /* those that were delivered */
     fg_loader_destroy(loader);
 }
 
@@ -275,11 +275,11 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
             fgt_ok(fg_loader_next(loader, &batch, &err));
             fg_loader_release(loader, batch);
         }
-        while (fg_loader_get_stats(loader).ready < 4)
+        while (fg_loader_stats_of(loader).ready < 4)
             (void)sched_yield();
         fgt_ok(fg_loader_start_epoch(loader, places[k].epoch, places[k].position, &err));
         if (k == 0) /* else they are other batches */
-            assert_int_equal(fg_loader_get_stats(loader).ready, 4);
+            assert_int_equal(fg_loader_stats_of(loader).ready, 4);
         check_epoch(loader, s, places[k]);
         fg_loader_destroy(loader);
     }
@@ -372,7 +372,7 @@ static void options_have_defaults(void **state)
     assert_int_equal(batch->size, 32);
     assert_int_equal(batch->indices[31], 31);
     assert_int_equal(fg_loader_batch_count(loader), 4); /* 103 samples */
-    const fg_loader_stats stats = fg_loader_get_stats(loader);
+    const fg_loader_stats stats = fg_loader_stats_of(loader);
     assert_in_range(stats.workers, 1, 4);
     assert_int_equal(stats.memory_bytes, 4 * 32 * (WIDTH + 1) * 4);
     fg_loader_destroy(loader);
@@ -384,23 +384,23 @@ static void ready_batches_are_averaged(void **state)
 {
     const fg_host_batch *batch;
     fg_loader *loader = start(in_memory(), &(fg_loader_options){.batch_size = 16, .prefetch = 1});
-    assert_int_equal(fg_loader_get_stats(loader).workers, 1);
+    assert_int_equal(fg_loader_stats_of(loader).workers, 1);
     fg_loader_destroy(loader);
     loader = start(in_memory(), &(fg_loader_options){.batch_size = 64, .prefetch = 2});
-    while (fg_loader_get_stats(loader).ready < 2)
+    while (fg_loader_stats_of(loader).ready < 2)
         (void)sched_yield();
-    assert_true(fg_loader_get_stats(loader).ready_mean == 0);
+    assert_true(fg_loader_stats_of(loader).ready_mean == 0);
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_loader_next(loader, &batch, &err));
-        assert_true(fg_loader_get_stats(loader).ready_mean == (i == 0 ? 2 : 1.5));
+        assert_true(fg_loader_stats_of(loader).ready_mean == (i == 0 ? 2 : 1.5));
     }
-    assert_int_equal(fg_loader_get_stats(loader).waits, 0);
-    assert_int_equal(fg_loader_get_stats(loader).ready, 0);
+    assert_int_equal(fg_loader_stats_of(loader).waits, 0);
+    assert_int_equal(fg_loader_stats_of(loader).ready, 0);
     fg_loader_destroy(loader);
     loader = start(in_memory(), &(fg_loader_options){.batch_size = 128, .rank = 7, .world = 8});
     fgt_ok(fg_loader_next(loader, &batch, &err)); /* rows 112 to 127 of 103 samples */
     assert_int_equal(batch->valid, 0);
-    assert_int_equal(fg_loader_get_stats(loader).batches, 1);
+    assert_int_equal(fg_loader_stats_of(loader).batches, 1);
     fg_loader_destroy(loader);
 }
 
@@ -410,7 +410,7 @@ static fg_status read_when_awaited(void *self, int64_t index, void *const *out_f
 {
     fg_loader *const _Atomic *loader = self;
     const time_t begin = time(NULL);
-    while (time(NULL) < begin + 60 && (*loader == NULL || fg_loader_get_stats(*loader).waits == 0))
+    while (time(NULL) < begin + 60 && (*loader == NULL || fg_loader_stats_of(*loader).waits == 0))
         (void)sched_yield();
     return read_slowly(NULL, index, out_fields, e);
 }
@@ -425,7 +425,7 @@ static void calls_that_wait_are_counted(void **state)
     fg_loader *loader = start(dataset, &(fg_loader_options){.batch_size = COUNT, .workers = 2});
     shown = loader;
     fgt_ok(fg_loader_next(loader, &batch, &err));
-    assert_int_equal(fg_loader_get_stats(loader).waits, 1);
+    assert_int_equal(fg_loader_stats_of(loader).waits, 1);
     check_rows(batch);
     fg_loader_destroy(loader);
 }
@@ -545,7 +545,7 @@ static void nothing_to_read_is_an_empty_epoch(void **state)
         fgt_ok(fg_loader_next(loader, &batch, &err));
         assert_null(batch);
     }
-    assert_int_equal(fg_loader_get_stats(loader).memory_bytes, 0);
+    assert_int_equal(fg_loader_stats_of(loader).memory_bytes, 0);
     fg_loader_destroy(loader);
     loader = start(dataset,
                    &(fg_loader_options){.batch_size = 200, .drop_last = true, .run_ahead = true});

@@ -200,7 +200,7 @@ static void archives_are_packed(void **state)
         int64_t tests = 0;
         for (int64_t r = 0; r < count; r++) {
             fg_pack_entry entry;
-            fgt_ok(fg_pack_get_entry(pack, r, &entry, &err));
+            fgt_ok(fg_pack_entry_at(pack, r, &entry, &err));
             tests += entry.split == FG_TEST;
         }
         assert_int_equal(tests, rows[i].test);

@@ -169,7 +169,7 @@ static fg_loader_stats run(fg_dataset *take_dataset, int workers)
             break;
         fg_loader_release(loader, batch); /* NULL after a failure */
     }
-    const fg_loader_stats stats = fg_loader_get_stats(loader);
+    const fg_loader_stats stats = fg_loader_stats_of(loader);
     fg_loader_destroy(loader);
     return stats;
 }

@@ -32,8 +32,8 @@ static void check_entry(fg_pack *a, fg_pack *b, int64_t i)
     fg_pack_entry x, y;
     const void *x_data, *y_data;
     size_t x_size, y_size;
-    fgt_ok(fg_pack_get_entry(a, i, &x, &err));
-    fgt_ok(fg_pack_get_entry(b, i, &y, &err));
+    fgt_ok(fg_pack_entry_at(a, i, &x, &err));
+    fgt_ok(fg_pack_entry_at(b, i, &y, &err));
     assert_string_equal(x.name, y.name);
     assert_int_equal(x.label, y.label);
     assert_int_equal(x.label_count, y.label_count);
@@ -67,8 +67,8 @@ static void go_around(const char *folder, const char *manifest, int64_t count)
     fg_pack *b = open_pack(second);
     assert_int_equal(fg_pack_count(a), count);
     assert_int_equal(fg_pack_count(b), count);
-    const int64_t classes = fg_pack_get_info(a)->class_count;
-    assert_int_equal(fg_pack_get_info(b)->class_count, classes);
+    const int64_t classes = fg_pack_info_of(a)->class_count;
+    assert_int_equal(fg_pack_info_of(b)->class_count, classes);
     for (int64_t i = 0; i < classes; i++)
         assert_string_equal(fg_pack_class_name(a, i), fg_pack_class_name(b, i));
     for (int64_t i = 0; i < count; i++)

@@ -23,7 +23,7 @@ static const fg_host_info *look(const char *name)
     fg_error err = {0};
     machine_load(&m, fgt_path(fgt_temp_folder(), name), name);
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    return fg_host_get_info(host);
+    return fg_host_info_of(host);
 }
 
 static int leave(void **state)
@@ -173,7 +173,7 @@ static void one_host_of_a_pod_by_its_own_chips(void **state)
     machine_file(&m, "/proc/self/environ", variables);
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     assert_findings("note variable-set");
-    assert_int_equal(fg_host_get_info(host)->tpu_hosts, 1);
+    assert_int_equal(fg_host_info_of(host)->tpu_hosts, 1);
     fg_host_close(host);
     machine_file(&m, "/proc/self/environ", /* one chip of the four */
                  "TPU_VISIBLE_CHIPS=0\nTPU_CHIPS_PER_PROCESS_BOUNDS=1,1,1\n"
@@ -191,8 +191,8 @@ static void a_variable_goes_before_the_metadata(void **state)
     fg_host_close(host);
     machine_file(&m, "/proc/self/environ", "TPU_ACCELERATOR_TYPE=v4-8\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_string_equal(fg_host_get_info(host)->tpu_type, "v4-8");
-    assert_true(fg_host_get_info(host)->has_metadata);
+    assert_string_equal(fg_host_info_of(host)->tpu_type, "v4-8");
+    assert_true(fg_host_info_of(host)->has_metadata);
 }
 
 static void pod_of_v5p(void **state)
@@ -248,7 +248,7 @@ static void pods_of_kubernetes(void **state)
         fg_host_close(host);
         machine_file(&m, "/proc/self/environ", "KUBERNETES_SERVICE_HOST=10.0.0.1\n");
         fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-        assert_string_equal(fg_host_get_info(host)->place, names[i][1]);
+        assert_string_equal(fg_host_info_of(host)->place, names[i][1]);
         if (i == 0)
             fg_host_close(host);
     }
@@ -287,7 +287,7 @@ static void limits_of_a_container_count(void **state)
     machine_file(&m, "/sys/fs/cgroup/memory.max", "4294967296\n");
     machine_file(&m, "/sys/fs/cgroup/memory.current", "3221225472\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    const fg_host_info *info = fg_host_get_info(host);
+    const fg_host_info *info = fg_host_info_of(host);
     assert_int_equal(info->cpus, 4);
     assert_true(info->memory_bytes == 4LL << 30);
     assert_true(info->memory_free_bytes == 1LL << 30);
@@ -296,22 +296,22 @@ static void limits_of_a_container_count(void **state)
     machine_file(&m, "/sys/fs/cgroup/memory.current", "1073741824\n"); /* the machine has less */
     machine_file(&m, "/proc/meminfo", "MemTotal: 9437184 kB\nMemAvailable: 2097152 kB\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
-    assert_true(fg_host_get_info(host)->memory_free_bytes == 2LL << 30);
+    assert_true(fg_host_info_of(host)->memory_bytes == 4LL << 30);
+    assert_true(fg_host_info_of(host)->memory_free_bytes == 2LL << 30);
     fg_host_close(host);
     machine_file(&m, "/sys/fs/cgroup/memory.current", "4294967297\n"); /* more than the limit */
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_true(fg_host_get_info(host)->memory_free_bytes == 0);
+    assert_true(fg_host_info_of(host)->memory_free_bytes == 0);
     fg_host_close(host);
     machine_file(&m, "/sys/fs/cgroup/memory.current", "1073741824\n");
     machine_file(&m, "/proc/meminfo", ""); /* the limit is known, what is free is not */
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
-    assert_true(fg_host_get_info(host)->memory_free_bytes == -1);
+    assert_true(fg_host_info_of(host)->memory_bytes == 4LL << 30);
+    assert_true(fg_host_info_of(host)->memory_free_bytes == -1);
     fg_host_close(host);
     machine_file(&m, "/proc/cpuinfo", "");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_int_equal(fg_host_get_info(host)->cpus, 4);
+    assert_int_equal(fg_host_info_of(host)->cpus, 4);
 }
 
 /* The largest number of chips of a host. */
@@ -354,7 +354,7 @@ static void shared_memory_has_the_size_of_its_mount(void **state)
                        "proc /proc proc rw 0 0\nshm /dev/shm tmpfs rw,size=%s 0 0\n", rows[i].size);
         machine_file(&m, "/proc/mounts", mounts);
         fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-        assert_true(fg_host_get_info(host)->shm_bytes == rows[i].bytes);
+        assert_true(fg_host_info_of(host)->shm_bytes == rows[i].bytes);
     }
 }
 
@@ -369,8 +369,8 @@ static void metadata_may_name_the_chips(void **state)
     machine_file(&m, "/computeMetadata/v1/instance/attributes/tpu-env",
                  "ACCELERATOR_TYPE: 'v4-8'\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_string_equal(fg_host_get_info(host)->tpu, "v4");
-    assert_string_equal(fg_host_get_info(host)->tpu_detected_by, "metadata");
+    assert_string_equal(fg_host_info_of(host)->tpu, "v4");
+    assert_string_equal(fg_host_info_of(host)->tpu_detected_by, "metadata");
 }
 
 /* What the loader, the packer and doctor use: a fraction of a processor is one, a cgroup above the
@@ -653,7 +653,7 @@ static void this_machine_can_be_looked_at(void **state)
     (void)state;
     fg_error err = {0};
     fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &host, &err));
-    const fg_host_info *info = fg_host_get_info(host);
+    const fg_host_info *info = fg_host_info_of(host);
     assert_true(info->cpus > 0 && info->memory_bytes > 0);
 }
 

@@ -243,7 +243,7 @@ static void metadata_server_reports_the_slice(void **state)
     (void)snprintf(url, sizeof url, "http://%s", s.address);
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root, .metadata = url}, &host, &err));
     server_stop(&s);
-    const fg_host_info *info = fg_host_get_info(host);
+    const fg_host_info *info = fg_host_info_of(host);
     assert_non_null(strstr(s.asked, "Metadata-Flavor: Google\r\n"));
     assert_true(info->has_metadata);
     assert_string_equal(info->tpu_type, "v6e-16");
@@ -253,7 +253,7 @@ static void metadata_server_reports_the_slice(void **state)
     fg_host_close(host);
     /* the same without a response: libtpu would wait for it */
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root, .metadata = url}, &host, &err));
-    assert_false(fg_host_get_info(host)->has_metadata);
+    assert_false(fg_host_info_of(host)->has_metadata);
     assert_string_equal(fg_host_finding_at(host, 1)->code, "metadata-silent");
     fg_host_close(host);
 }
@@ -280,8 +280,8 @@ static void other_replies_are_no_answer(void **state)
         (void)snprintf(url, sizeof url, "http://%s", s.address);
         fgt_ok(fg_host_open(&(fg_host_options){.root = m.root, .metadata = url}, &host, &err));
         server_stop(&s);
-        assert_false(fg_host_get_info(host)->has_metadata);
-        assert_int_equal(fg_host_get_info(host)->tpu_worker, 0);
+        assert_false(fg_host_info_of(host)->has_metadata);
+        assert_int_equal(fg_host_info_of(host)->tpu_worker, 0);
         fg_host_close(host);
     }
 }

@@ -658,7 +658,7 @@ static void damaged_records_are_replaced_in_training_only(void **state)
     fg_pack *pack;
     fg_pack_entry first;
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, 0, &first, &err));
+    fgt_ok(fg_pack_entry_at(pack, 0, &first, &err));
     FILE *file = fopen(packed, "r+b");
     assert_true(file != NULL && fseek(file, (long)first.offset_bytes, SEEK_SET) == 0);
     assert_int_equal(fwrite("nonsense", 1, 8, file), 8);

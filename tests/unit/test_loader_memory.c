@@ -75,7 +75,7 @@ static double load(fg_dataset *dataset, int workers)
     fgt_ok(fg_loader_next(loader, &batch, &err));
     assert_int_equal(batch->valid, rows);
     fg_loader_release(loader, batch);
-    const int64_t slots = fg_loader_get_stats(loader).memory_bytes;
+    const int64_t slots = fg_loader_stats_of(loader).memory_bytes;
     atomic_store(&w.stop, true);
     (void)pthread_join(thread, NULL);
     fg_loader_destroy(loader);

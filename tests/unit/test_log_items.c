@@ -464,10 +464,10 @@ static fg_dataset *images(bool *is_float, bool is_image)
 
 static fg_tensor image_step(void *self, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor x = fg_cast(fg_batch_get(batch, "x"), FG_F32);
+    const fg_tensor x = fg_cast(fg_batch_field(batch, "x"), FG_F32);
     (void)step;
     return fg_cross_entropy(toy_forward(self, fg_reshape(x, FG_DIMS(4, 6))),
-                            fg_batch_get(batch, "y"), NULL);
+                            fg_batch_field(batch, "y"), NULL);
 }
 
 static void fit_images(bool is_float, bool is_image, int count)
@@ -513,7 +513,7 @@ static fg_status read_wide(void *self, int64_t index, void *const *out_fields, f
 static fg_tensor blind_step(void *self, fg_step *step, const fg_batch *batch)
 {
     const fg_tensor x = fg_zeros(fg_step_trace(step), FG_F32, FG_DIMS(4, 6));
-    return fg_cross_entropy(toy_forward(self, x), fg_batch_get(batch, "y"), NULL);
+    return fg_cross_entropy(toy_forward(self, x), fg_batch_field(batch, "y"), NULL);
 }
 
 /* Two columns of images that are 9000 pixels wide, or two rows of images that are as high. */

@@ -202,7 +202,7 @@ static void statistics_of_norms_are_buffers(void **state)
     for (size_t i = 0; i < 5; i++) {
         const fg_variable *v = fg_module_variable_at(root, i);
         assert_string_equal(fg_variable_name(v), names[i]);
-        assert_int_equal(fg_variable_get_kind(v), i < 2 ? FG_PARAMETER : FG_BUFFER);
+        assert_int_equal(fg_variable_kind_of(v), i < 2 ? FG_PARAMETER : FG_BUFFER);
     }
     fg_module_destroy(root);
 }

@@ -323,7 +323,7 @@ static void names_are(const fg_optimizer *o, const char *const *names, size_t co
     for (size_t i = 0; i < count; i++) {
         const fg_variable *v = fg_optimizer_variable_at(o, i);
         assert_string_equal(fg_variable_name(v), names[i]);
-        assert_int_equal(fg_variable_get_kind(v), FG_STATE);
+        assert_int_equal(fg_variable_kind_of(v), FG_STATE);
     }
     assert_null(fg_optimizer_variable_at(o, count));
 }
@@ -372,9 +372,9 @@ static void sgd_gets_buffers_when_it_gets_momentum(void **state)
     o = fg_sgd_create(root, NULL);
     fgt_ok(fg_optimizer_set_momentum(o, 0.5, &err));
     names_are(o, names, 5);
-    assert_true(fg_optimizer_get_momentum(o) == 0.5);
+    assert_true(fg_optimizer_momentum(o) == 0.5);
     assert_int_equal(fg_optimizer_set_momentum(o, 1.5, &err), FG_EINVAL);
-    assert_true(fg_optimizer_get_momentum(o) == 0.5);
+    assert_true(fg_optimizer_momentum(o) == 0.5);
     fg_module_destroy(root);
 }
 
@@ -384,19 +384,19 @@ static void schedule_sets_the_launchs_numbers(void **state)
     fg_module *root = model_of();
     fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
     const fg_schedule cycle = fg_onecycle(NULL);
-    assert_true(fg_optimizer_get_lr(o) == 0.5);
+    assert_true(fg_optimizer_lr(o) == 0.5);
     fgt_ok(fg_optimizer_set_schedule(o, &cycle, 50, &err));
-    assert_true(fg_optimizer_get_lr(o) == 0.5 / 25);
+    assert_true(fg_optimizer_lr(o) == 0.5 / 25);
     fg_optimizer_begin_step(o, 14);
-    assert_true(fg_optimizer_get_lr(o) == 0.5);
-    assert_true(fg_optimizer_get_momentum(o) == 0.85);
+    assert_true(fg_optimizer_lr(o) == 0.5);
+    assert_true(fg_optimizer_momentum(o) == 0.85);
     fg_optimizer_set_lr(o, 0.25); /* the peak, immediately */
-    assert_true(fg_optimizer_get_lr(o) == 0.25);
+    assert_true(fg_optimizer_lr(o) == 0.25);
     fg_optimizer_begin_step(o, 49);
-    assert_true(fg_optimizer_get_lr(o) == 0.25 / 25 / 1e4);
+    assert_true(fg_optimizer_lr(o) == 0.25 / 25 / 1e4);
     fgt_ok(fg_optimizer_set_schedule(o, NULL, 0, &err));
-    assert_true(fg_optimizer_get_lr(o) == 0.25);
-    assert_true(fg_optimizer_get_momentum(o) == 0.9);
+    assert_true(fg_optimizer_lr(o) == 0.25);
+    assert_true(fg_optimizer_momentum(o) == 0.9);
     assert_int_equal(fg_optimizer_set_schedule(o, &cycle, 0, &err), FG_EINVAL);
     assert_string_equal(
         err.message, "schedule 'onecycle' over 0 steps: expected a number of steps greater than 0");
@@ -423,7 +423,7 @@ static void own_loops_count_their_steps(void **state)
         assert_int_equal(fg_trace_error(trace, &err), FG_OK);
         fg_trace_reset(trace);
         const int64_t at = step < 7 ? step : step + 5;
-        assert_true(fg_optimizer_get_lr(o) == fg_schedule_lr(&cycle, 0.5, at, 20));
+        assert_true(fg_optimizer_lr(o) == fg_schedule_lr(&cycle, 0.5, at, 20));
     }
     fg_trace_destroy(trace);
     fg_module_destroy(root);
@@ -442,8 +442,8 @@ static void optimizers_take_a_zero_that_is_meant(void **state)
 {
     fg_module *root = model_of();
     fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = FG_ZERO, .momentum = FG_ZERO});
-    assert_true(fg_optimizer_get_lr(o) == 0);
-    assert_true(fg_optimizer_get_momentum(o) == 0);
+    assert_true(fg_optimizer_lr(o) == 0);
+    assert_true(fg_optimizer_momentum(o) == 0);
     assert_int_equal(fg_optimizer_variable_count(o), 1); /* no momentum, no buffers */
     fg_module_destroy(root);
     root = model_of();
@@ -451,13 +451,13 @@ static void optimizers_take_a_zero_that_is_meant(void **state)
                                                   .betas = {FG_ZERO, FG_ZERO},
                                                   .eps = FG_ZERO,
                                                   .weight_decay = FG_ZERO});
-    assert_true(fg_optimizer_get_lr(o) == 0 && fg_optimizer_get_momentum(o) == 0);
+    assert_true(fg_optimizer_lr(o) == 0 && fg_optimizer_momentum(o) == 0);
     assert_true(o->hyper.decay == 0 && o->hyper.weight_decay == 0);
     fg_module_destroy(root);
     root = model_of();
     o = fg_sgd_create(root, &(fg_sgd_options){.weight_decay = FG_ZERO});
-    assert_true(fg_optimizer_get_weight_decay(o) == 0);
-    assert_false(signbit(fg_optimizer_get_weight_decay(o)));
+    assert_true(fg_optimizer_weight_decay(o) == 0);
+    assert_false(signbit(fg_optimizer_weight_decay(o)));
     fg_module_destroy(root);
     root = model_of();
     o = fg_adamw_create(root, &(fg_adamw_options){.betas = {FG_ZERO, FG_ZERO}});
@@ -479,14 +479,14 @@ static void options_have_the_defaults_of_the_reference(void **state)
     fg_module *root = model_of();
     const fg_optimizer *sgd = fg_sgd_create(root, NULL), *adam = fg_adam_create(root, NULL);
     const fg_optimizer *adamw = fg_adamw_create(root, NULL);
-    assert_true(fg_optimizer_get_lr(sgd) == 0.01 && fg_optimizer_get_lr(adam) == 1e-3);
-    assert_true(fg_optimizer_get_lr(adamw) == 1e-3);
-    assert_true(fg_optimizer_get_momentum(sgd) == 0 && fg_optimizer_get_momentum(adam) == 0.9);
-    assert_true(fg_optimizer_get_momentum(adamw) == 0.9);
+    assert_true(fg_optimizer_lr(sgd) == 0.01 && fg_optimizer_lr(adam) == 1e-3);
+    assert_true(fg_optimizer_lr(adamw) == 1e-3);
+    assert_true(fg_optimizer_momentum(sgd) == 0 && fg_optimizer_momentum(adam) == 0.9);
+    assert_true(fg_optimizer_momentum(adamw) == 0.9);
     assert_true(adam->hyper.decay == 0.999 && adamw->hyper.decay == 0.999);
-    assert_true(fg_optimizer_get_weight_decay(sgd) == 0);
-    assert_true(fg_optimizer_get_weight_decay(adam) == 0);
-    assert_true(fg_optimizer_get_weight_decay(adamw) == 0.01);
+    assert_true(fg_optimizer_weight_decay(sgd) == 0);
+    assert_true(fg_optimizer_weight_decay(adam) == 0);
+    assert_true(fg_optimizer_weight_decay(adamw) == 0.01);
     assert_string_equal(fg_optimizer_name(sgd), "sgd");
     assert_string_equal(fg_optimizer_name(adamw), "adamw");
     fg_module_destroy(root);
@@ -524,12 +524,12 @@ static void rows_have_options(void **state)
     const fg_optimizer *o = fg_optimizer_create(root, &row, &given);
     memset(text, 'x', sizeof text);
     assert_string_equal(((const own_options *)o->options)->text, "some text");
-    assert_true(fg_optimizer_get_lr(o) == 1e-3 && fg_optimizer_get_momentum(o) == 0.5);
+    assert_true(fg_optimizer_lr(o) == 1e-3 && fg_optimizer_momentum(o) == 0.5);
     assert_string_equal(fg_optimizer_name(o), "same");
     assert_int_equal(fg_optimizer_variable_count(o), 1);
     fg_optimizer *plain = fg_optimizer_create(root, &row, NULL);
     assert_string_equal(((const own_options *)plain->options)->text, "nothing");
-    assert_true(fg_optimizer_get_momentum(plain) == 0);
+    assert_true(fg_optimizer_momentum(plain) == 0);
     fg_error err = {0};
     fg_trace *trace = NULL;
     fgt_ok(fg_trace_create(NULL, &trace, &err));
@@ -573,11 +573,11 @@ static void a_step_may_have_another_learning_rate(void **state)
     fg_optimizer *o = fg_adamw_create(root, &(fg_adamw_options){.lr = 0.5, .weight_decay = 0.25});
     fg_optimizer_begin_step(o, 3);
     fg_optimizer_set_step_lr(o, 0.125);
-    assert_true(fg_optimizer_get_lr(o) == 0.125);
+    assert_true(fg_optimizer_lr(o) == 0.125);
     assert_true(o->scalars.lr.high.value.f32 == 0.125F);
     assert_true(o->scalars.keep.high.value.f32 == 1 - 0.125F * 0.25F);
     fg_optimizer_begin_step(o, 4);
-    assert_true(fg_optimizer_get_lr(o) == 0.5);
+    assert_true(fg_optimizer_lr(o) == 0.5);
     assert_true(o->scalars.keep.high.value.f32 == 1 - 0.5F * 0.25F);
     fg_module_destroy(root);
 }
@@ -801,7 +801,7 @@ static void given_gradients_count_as_steps(void **state)
         fg_optimizer_apply(o, &g, 1);
         fgt_ok(fg_trace_error(trace, &err));
         fg_trace_reset(trace);
-        assert_true(fg_optimizer_get_lr(o) == fg_schedule_lr(&cycle, 0.5, step, 20));
+        assert_true(fg_optimizer_lr(o) == fg_schedule_lr(&cycle, 0.5, step, 20));
     }
     fg_trace_destroy(trace);
     fg_module_destroy(root);

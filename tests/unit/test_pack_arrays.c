@@ -63,7 +63,7 @@ static void check_record(fg_pack *pack, int64_t record, int split, int32_t label
     fg_pack_entry entry;
     const void *data;
     size_t size;
-    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, record, &entry, &err));
     assert_int_equal(entry.codec, FG_PACK_ARRAYS);
     assert_int_equal(entry.split, split);
     assert_int_equal(entry.label, label);
@@ -94,7 +94,7 @@ static void npy_files_become_records(void **state)
     fgt_ok(fg_pack_arrays(folder, path, &half, &count, &err));
     assert_int_equal(count, 5);
     fg_pack *pack = open_pack(path);
-    const fg_pack_info *info = fg_pack_get_info(pack);
+    const fg_pack_info *info = fg_pack_info_of(pack);
     assert_int_equal(info->field_count, 2);
     assert_string_equal(info->fields[0].name, "x");
     assert_int_equal(info->class_count, 3);
@@ -208,9 +208,9 @@ static void cifar_is_packed_and_read_as_a_dataset(void **state)
     fgt_ok(fg_pack_arrays(folder, path, NULL, NULL, &err));
     fg_pack *pack = open_pack(path);
     assert_int_equal(fg_pack_count(pack), 12);
-    assert_int_equal(fg_pack_get_info(pack)->class_count, 10);
+    assert_int_equal(fg_pack_info_of(pack)->class_count, 10);
     fg_pack_entry entry;
-    fgt_ok(fg_pack_get_entry(pack, 11, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 11, &entry, &err));
     assert_int_equal(entry.width, 32);
     assert_int_equal(entry.height, 32);
     assert_int_equal(entry.split, FG_VAL);
@@ -251,7 +251,7 @@ static void cifar100_has_its_fine_labels(void **state)
         fgt_ok(fg_pack_arrays(i == 0 ? folder : inner, path, NULL, NULL, &err));
         fg_pack *pack = open_pack(path);
         fg_pack_entry entry;
-        fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, 1, &entry, &err));
         assert_int_equal(fg_pack_count(pack), 2);
         assert_int_equal(entry.split, FG_VAL);
         assert_int_equal(entry.label, 7);
@@ -275,7 +275,7 @@ static void idx_files_are_found(void **state)
     fg_pack *pack = open_pack(path);
     assert_int_equal(fg_pack_count(pack), 2);
     fg_pack_entry entry;
-    fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 1, &entry, &err));
     assert_true(entry.height == 1 && entry.width == 2);
     check_record(pack, 1, FG_TRAIN, 0, (unsigned char[]){3, 4, 0, 0, 0, 0}, 6);
     fg_pack_close(pack);
@@ -301,7 +301,7 @@ static void validation_samples_are_held_out(void **state)
         fg_pack_entry entry;
         const void *data;
         size_t size;
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         fgt_ok(fg_pack_record(pack, i, &data, &size, &err));
         assert_int_equal(entry.split, i < 7 ? FG_TRAIN : FG_VAL);
         assert_int_equal(entry.label, FG_PACK_NO_LABEL);
@@ -325,7 +325,7 @@ static void check_held_out(const char *path, fg_dataset *const parts[2], uint64_
     }
     check_record(pack, 20, FG_TEST, FG_PACK_NO_LABEL, (int32_t[]){-1}, 4);
     (void)snprintf(expected, sizeof expected, "/seeds, val_fraction 0.25, seed %d\",", (int)seed);
-    assert_non_null(strstr(fg_pack_get_info(pack)->metadata, expected));
+    assert_non_null(strstr(fg_pack_info_of(pack)->metadata, expected));
     fg_pack_close(pack);
 }
 
@@ -396,11 +396,11 @@ static void labels_and_sizes_of_fields(void **state)
         fgt_ok(fg_pack_datasets(all, NULL, path, &(fg_pack_arrays_options){.replace = true}, NULL,
                                 &err));
         fg_pack *pack = open_pack(path);
-        fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, 0, &entry, &err));
         assert_int_equal(entry.label, field_rows[i].label);
         assert_true(entry.height == field_rows[i].height && entry.width == field_rows[i].width);
         assert_int_equal(entry.split, FG_TEST);
-        assert_int_equal(fg_pack_get_info(pack)->class_count, field_rows[i].classes);
+        assert_int_equal(fg_pack_info_of(pack)->class_count, field_rows[i].classes);
         assert_string_equal(entry.name, "");
         fg_pack_close(pack);
         fg_dataset_destroy(all[FG_TEST]);
@@ -423,7 +423,7 @@ static void tokens_become_overlapping_windows(void **state)
     fgt_ok(fg_pack_arrays(folder, path, &o, NULL, &err));
     fg_pack *pack = open_pack(path);
     assert_int_equal(fg_pack_count(pack), 3);
-    const fg_field *field = fg_pack_get_info(pack)->fields;
+    const fg_field *field = fg_pack_info_of(pack)->fields;
     assert_string_equal(field->name, "tokens");
     assert_int_equal(field->type.dtype, FG_U16);
     assert_int_equal(field->type.dim[0], 5);
@@ -521,7 +521,7 @@ static void one_file_of_tokens_is_read(void **state)
         fgt_ok(fg_pack_arrays(folder, path_of("several.pack"), &o, NULL, &err));
         fg_pack *pack = open_pack(path_of("several.pack"));
         assert_int_equal(fg_pack_count(pack), 1 + files); /* 3, 4 or 5 tokens */
-        assert_non_null(strstr(fg_pack_get_info(pack)->metadata, "/several, sequence 1\","));
+        assert_non_null(strstr(fg_pack_info_of(pack)->metadata, "/several, sequence 1\","));
         fg_pack_close(pack);
     }
 }
@@ -733,7 +733,7 @@ static void limits_and_shards_of_tokens(void **state)
     fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
     assert_true(built.is_set && built.sample_count == 3);
     fg_pack *pack = open_pack(path);
-    assert_int_equal(fg_pack_get_info(pack)->shard_count, 3);
+    assert_int_equal(fg_pack_info_of(pack)->shard_count, 3);
     check_record(pack, 2, FG_TRAIN, FG_PACK_NO_LABEL, "456", 3);
     fg_pack_close(pack);
 }
@@ -762,7 +762,7 @@ static void options_of_images_are_refused(void **state)
     fgt_ok(fg_pack_build(folder, path_of("plain.pack"), &good, NULL, NULL, NULL, &err));
     fg_pack *pack = open_pack(path_of("plain.pack"));
     fg_pack_entry entry;
-    fgt_ok(fg_pack_get_entry(pack, 2, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 2, &entry, &err));
     assert_int_equal(entry.split, FG_VAL);
     fg_pack_close(pack);
 }
@@ -801,7 +801,7 @@ static void progress_is_reported(void **state)
     fg_pack *pack = NULL;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
     (void)snprintf(expected, sizeof expected, "{\"source\":\"%s\",", folder);
-    assert_non_null(strstr(fg_pack_get_info(pack)->metadata, expected));
+    assert_non_null(strstr(fg_pack_info_of(pack)->metadata, expected));
     fg_pack_close(pack);
     s.last.rate = 12;
     assert_string_equal(fg_pack_progress_text(&s.last, text, sizeof text),

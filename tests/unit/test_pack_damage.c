@@ -128,7 +128,7 @@ static int64_t owner(fg_pack *pack, size_t at)
         return -1;
     for (int64_t i = 0; i < COUNT; i++) {
         fg_pack_entry entry;
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         if (at < entry.offset_bytes + entry.size_bytes)
             return i;
     }
@@ -228,7 +228,7 @@ static void damage_record(fg_pack *pack, int fd, int64_t record)
 {
     fg_error err = {0};
     fg_pack_entry entry;
-    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, record, &entry, &err));
     assert_true(entry.size_bytes > 0);
     poke(fd, (size_t)entry.offset_bytes, 0x5a);
 }
@@ -332,11 +332,11 @@ static void entries_must_be_inside(void **state)
         set_column(&pack, rows[i].kind, rows[i].at, rows[i].value, rows[i].width);
         write_pack("made.pack", &pack);
         fgt_ok(fg_pack_open(path_of("made.pack"), NULL, &bad, &err));
-        assert_int_equal(fg_pack_get_entry(bad, 4, &entry, &err), FG_EFORMAT);
+        assert_int_equal(fg_pack_entry_at(bad, 4, &entry, &err), FG_EFORMAT);
         assert_non_null(strstr(err.message, ": record 4 ('cats/4.jpg') has an invalid index entry; "
                                             "rebuild the pack"));
         assert_int_equal(fg_pack_verify(bad, NULL, NULL, NULL, &err), FG_EFORMAT);
-        fgt_ok(fg_pack_get_entry(bad, 3, &entry, &err));
+        fgt_ok(fg_pack_entry_at(bad, 3, &entry, &err));
         fg_pack_close(bad);
         fgi_free(pack.data);
     }
@@ -407,8 +407,8 @@ static void check_newer(void)
     fg_error err = {0};
     fg_pack *opened = NULL;
     fgt_ok(fg_pack_open(path_of("new.pack"), NULL, &opened, &err));
-    assert_int_equal(fg_pack_get_info(opened)->version_major, 1);
-    assert_int_equal(fg_pack_get_info(opened)->version_minor, 9);
+    assert_int_equal(fg_pack_info_of(opened)->version_major, 1);
+    assert_int_equal(fg_pack_info_of(opened)->version_minor, 9);
     pack_made_check(opened, 3);
     fg_pack_close(opened);
 }
@@ -496,7 +496,7 @@ static void shrinks_while_open(void **state)
         fg_pack_entry entry, none;
         memset(&none, 0, sizeof none);
         memset(&entry, 0xff, sizeof entry);
-        assert_int_equal(fg_pack_get_entry(pack, 56, &entry, &err), FG_EIO);
+        assert_int_equal(fg_pack_entry_at(pack, 56, &entry, &err), FG_EIO);
         assert_memory_equal(&entry, &none, sizeof none);
         assert_int_equal(fg_pack_read(pack, 57, buffer, sizeof buffer, &size, &err), FG_EIO);
         assert_int_equal(fg_pack_intact(pack, &err), FG_EIO);
@@ -646,7 +646,7 @@ static void check_lost(fg_pack *pack, int64_t number)
     unsigned char unused[PACK_MADE_LARGEST];
     size_t size;
     pack_made(number, &made, unused, &size);
-    fgt_ok(fg_pack_get_entry(pack, number, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, number, &entry, &err));
     assert_string_equal(entry.name, made.name);
     assert_int_equal(entry.codec, made.codec);
     assert_true(entry.width == made.width && entry.height == made.height);
@@ -681,7 +681,7 @@ static void a_damaged_record_is_lost(void **state)
         size_t size;
         bytes pack = small_pack();
         fgt_ok(fg_pack_open(path_of("small.pack"), NULL, &good, &err));
-        fgt_ok(fg_pack_get_entry(good, where == 0 ? 4 : 3, &entry, &err));
+        fgt_ok(fg_pack_entry_at(good, where == 0 ? 4 : 3, &entry, &err));
         const size_t end_3 = (size_t)(entry.offset_bytes + entry.size_bytes);
         pack.data[where == 0 ? (size_t)entry.offset_bytes : (end_3 + 15) / 16 * 16 + 20] ^= 4;
         fg_pack_close(good);
@@ -690,7 +690,7 @@ static void a_damaged_record_is_lost(void **state)
         assert_int_equal(report.records, COUNT);
         assert_int_equal(report.bad_records, 1);
         fgt_ok(fg_pack_open(path_of("bad.pack"), NULL, &rebuilt, &err));
-        fgt_ok(fg_pack_get_entry(rebuilt, 4, &entry, &err));
+        fgt_ok(fg_pack_entry_at(rebuilt, 4, &entry, &err));
         assert_true((entry.flags & FG_PACK_LOST) != 0);
         assert_int_equal(fg_pack_record(rebuilt, 4, &data, &size, &err), FG_EFORMAT);
         assert_non_null(strstr(err.message, where == 0 ? "cats/4.jpg') was damaged and lost "
@@ -820,7 +820,7 @@ static void check_rebuilt(size_t row)
         assert_int_equal(report.bad_others, again ? 0 : rebuilds[row].bad_others);
     }
     fgt_ok(fg_pack_open(path_of("parts.pack"), NULL, &rebuilt, &err));
-    const fg_pack_info *info = fg_pack_get_info(rebuilt);
+    const fg_pack_info *info = fg_pack_info_of(rebuilt);
     assert_int_equal(info->variant_count, rebuilds[row].variants);
     assert_int_equal(info->class_count, rebuilds[row].classes);
     assert_int_equal(info->field_count, rebuilds[row].fields);

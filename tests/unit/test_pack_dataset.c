@@ -584,7 +584,7 @@ static void a_pack_larger_than_memory_is_not_preloaded(void **state)
     fg_dataset *dataset;
     photo_pack_write(in_folder("fit.pack"), &(photo_spec){.codec = FG_PACK_JPEG, .count = 3});
     fgt_ok(fg_pack_open(in_folder("fit.pack"), NULL, &pack, &err));
-    const uint64_t size = fg_pack_get_info(pack)->size_bytes;
+    const uint64_t size = fg_pack_info_of(pack)->size_bytes;
     for (int fits = 0; fits < 2; fits++) {
         assert_int_equal(fg_pack_populate(pack, size - 1 + (uint64_t)fits), fits);
         warning[0] = '\0';

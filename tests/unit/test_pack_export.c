@@ -429,7 +429,7 @@ static void a_catalog_reads_the_same_samples(void **state)
     assert_string_equal(fg_catalog_class_name(catalog, 1), "dog");
     for (int64_t i = 0; i < 5; i++) {
         fg_catalog_item item;
-        fgt_ok(fg_catalog_get(catalog, i, &item, &err));
+        fgt_ok(fg_catalog_item_at(catalog, i, &item, &err));
         assert_string_equal(item.name, names[i]);
         assert_int_equal(item.label, rows[i].label);
         assert_int_equal(item.split, rows[i].split);
@@ -791,7 +791,7 @@ static void damaged_records_can_be_skipped(void **state)
     fg_error err = {0};
     fg_pack_entry entry;
     fg_pack *pack = small_pack("damaged.pack");
-    fgt_ok(fg_pack_get_entry(pack, 7, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 7, &entry, &err));
     FILE *file = fopen(fg_pack_path(pack, 0), "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, (long)entry.offset_bytes, SEEK_SET), 0);

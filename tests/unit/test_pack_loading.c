@@ -120,7 +120,7 @@ static void damage(const char *path, int64_t record, uint64_t at)
     fg_pack *pack;
     fg_pack_entry entry;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, record, &entry, &err));
     const long place = (long)(entry.offset_bytes + at % entry.size_bytes);
     FILE *file = fopen(fg_pack_path(pack, entry.shard), "r+b");
     fg_pack_close(pack);

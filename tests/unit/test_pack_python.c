@@ -54,7 +54,7 @@ static void compare(fg_pack *pack, const char *text)
         fg_pack_entry entry;
         fgi_buf want = {0};
         expect(i, &want);
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         fgi_buf_printf(&want, "%" PRIu32 "\n", entry.crc);
         if (strncmp(text, want.data, want.size) != 0)
             fail_msg("expected '%s', got '%.200s'", want.data, text);

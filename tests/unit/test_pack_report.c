@@ -239,7 +239,7 @@ static uint64_t offset_of(const char *path, int64_t record)
     fg_pack *pack = NULL;
     fg_pack_entry entry;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, record, &entry, &err));
     fg_pack_close(pack);
     return entry.offset_bytes;
 }
@@ -263,7 +263,7 @@ static void names_of_damaged_records_are_escaped(void **state)
     fg_pack *pack = NULL;
     fg_pack_entry other;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    assert_int_equal(fg_pack_get_entry(pack, 2, &other, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_entry_at(pack, 2, &other, &err), FG_EINVAL);
     assert_true(fgi_ends_with(err.message, "n.pack' has 1 record"));
     fg_pack_close(pack);
     flip(path, offset_of(path, 0));

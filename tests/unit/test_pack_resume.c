@@ -80,7 +80,7 @@ static char *read_pack(const char *path, size_t *out_size)
     char *all = NULL;
     *out_size = 0;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    for (int i = 0; i < fg_pack_get_info(pack)->shard_count; i++) {
+    for (int i = 0; i < fg_pack_info_of(pack)->shard_count; i++) {
         char *data;
         size_t size;
         fgt_ok(fgi_file_read(fg_pack_path(pack, i), 1 << 24, &data, &size, &err));

@@ -64,7 +64,7 @@ static void description_of_the_pack(void **state)
     const char *path = fresh("d.pack");
     fgt_ok(pack_made_write(path, &options, 8, &err));
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    const fg_pack_info *info = fg_pack_get_info(pack);
+    const fg_pack_info *info = fg_pack_info_of(pack);
     assert_int_equal(info->count, 8);
     assert_int_equal(info->variant_count, 2);
     assert_int_equal(info->class_count, 3);
@@ -186,7 +186,7 @@ static void records_are_numbered_in_the_set(void **state)
     fgt_ok(pack_made_write(fgt_path(folder, "n.pack"),
                            &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
     fgt_ok(fg_pack_open(folder, NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, 39, &last, &err));
+    fgt_ok(fg_pack_entry_at(pack, 39, &last, &err));
     assert_true(last.shard > 0);
     FILE *file = fopen(fg_pack_path(pack, last.shard), "r+b");
     assert_true(file != NULL && fseek(file, (long)last.offset_bytes, SEEK_SET) == 0);
@@ -240,7 +240,7 @@ static void small_records_do_not_cross_a_window(void **state)
     fgt_ok(fg_pack_verify(pack, NULL, NULL, NULL, &err));
     for (int i = 0; i < COUNT; i++) {
         fg_pack_entry entry;
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         const uint64_t first = entry.offset_bytes >> 21;
         const uint64_t last = (entry.offset_bytes + entry.size_bytes - 1) >> 21;
         assert_true(first == last || sizes[i] > 1 << 16);
@@ -367,7 +367,7 @@ static void offsets_of_more_than_32_bits(void **state)
     const void *data;
     size_t size;
     fg_pack_entry entry;
-    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 0, &entry, &err));
     assert_int_equal(entry.size_bytes, UINT32_MAX);
     fgt_ok(fg_pack_record(pack, 1, &data, &size, &err));
     assert_int_equal(size, 5);
@@ -416,13 +416,13 @@ static void check_sizes(fg_pack *pack, int64_t count)
     fg_error err = {0};
     fg_pack_report report;
     uint64_t sum = 0;
-    for (int i = 0; i < fg_pack_get_info(pack)->shard_count; i++) {
+    for (int i = 0; i < fg_pack_info_of(pack)->shard_count; i++) {
         struct stat file;
         assert_int_equal(stat(fg_pack_path(pack, i), &file), 0);
         assert_true(file.st_size < 32000); /* with its index */
         sum += (uint64_t)file.st_size;
     }
-    assert_int_equal(fg_pack_get_info(pack)->size_bytes, sum);
+    assert_int_equal(fg_pack_info_of(pack)->size_bytes, sum);
     fgt_ok(fg_pack_verify(pack, NULL, NULL, &report, &err));
     assert_int_equal(report.size_bytes, sum);
     assert_int_equal(report.records, count);
@@ -449,7 +449,7 @@ static void sets_of_files(void **state)
         fgi_free(ways[i]);
     }
     fgt_ok(fg_pack_open(folder, NULL, &pack, &err));
-    const int shards = fg_pack_get_info(pack)->shard_count;
+    const int shards = fg_pack_info_of(pack)->shard_count;
     assert_true(shards > 3);
     assert_int_equal(fgt_count_entries(folder), shards);
     assert_non_null(strstr(fg_pack_path(pack, 1), "s-00001.pack"));
@@ -483,8 +483,8 @@ static void a_shard_may_have_exactly_its_size(void **state)
         fgt_ok(fg_pack_writer_finish(w, NULL, &err));
         fg_pack_writer_destroy(w);
         fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-        assert_int_equal(fg_pack_get_info(pack)->shard_count, 1 + less);
-        fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+        assert_int_equal(fg_pack_info_of(pack)->shard_count, 1 + less);
+        fgt_ok(fg_pack_entry_at(pack, 1, &entry, &err));
         assert_int_equal(entry.offset_bytes, less == 0 ? 4368 : 4176);
         assert_int_equal(entry.shard, less);
         fg_pack_close(pack);
@@ -523,7 +523,7 @@ static void each_content_has_another_uuid(void **state)
         fgt_ok(fg_pack_writer_finish(w, metadata[i], &err));
         fg_pack_writer_destroy(w);
         fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-        memcpy(uuid[i], fg_pack_get_info(pack)->uuid, sizeof uuid[i]);
+        memcpy(uuid[i], fg_pack_info_of(pack)->uuid, sizeof uuid[i]);
         fg_pack_close(pack);
         for (int k = 0; k < i; k++)
             assert_int_equal(strcmp(uuid[i], uuid[k]) == 0, i == 1);
@@ -563,8 +563,8 @@ static void reading_ahead(void **state)
     fgt_ok(fg_pack_open(path, &(fg_pack_options){.check = FG_PACK_CHECK_ALWAYS}, &pack, &err));
     const int64_t records[] = {3, 4, 19, -1, 20, 0, INT64_MAX, 4};
     fg_pack_prefetch(pack, records, sizeof records / sizeof *records);
-    assert_false(fg_pack_populate(pack, fg_pack_get_info(pack)->size_bytes - 1));
-    assert_true(fg_pack_populate(pack, fg_pack_get_info(pack)->size_bytes));
+    assert_false(fg_pack_populate(pack, fg_pack_info_of(pack)->size_bytes - 1));
+    assert_true(fg_pack_populate(pack, fg_pack_info_of(pack)->size_bytes));
     assert_true(fg_pack_populate(pack, UINT64_MAX));
     for (int64_t i = 0; i < 20; i++)
         pack_made_check(pack, i);
@@ -595,8 +595,8 @@ static void requests_are_merged(void **state)
         assert_int_equal(request_count, rows[i].requests);
         if (request_count == 0)
             continue;
-        fgt_ok(fg_pack_get_entry(pack, rows[i].last, &first, &err));
-        fgt_ok(fg_pack_get_entry(pack, rows[i].last + (request_count == 1), &second, &err));
+        fgt_ok(fg_pack_entry_at(pack, rows[i].last, &first, &err));
+        fgt_ok(fg_pack_entry_at(pack, rows[i].last + (request_count == 1), &second, &err));
         assert_int_equal(request_begin, first.offset_bytes);
         assert_int_equal(request_end, second.offset_bytes + second.size_bytes);
     }
@@ -643,11 +643,11 @@ static void mistakes_of_the_caller(void **state)
     fg_pack_entry entry;
     char buffer[1];
     size_t size;
-    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 0, &entry, &err));
     assert_string_equal(entry.name, name);
-    assert_int_equal(fg_pack_get_entry(pack, 2, &entry, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_entry_at(pack, 2, &entry, &err), FG_EINVAL);
     fgt_message_is(err.message, "record 2 is out of range: '~/m.pack' has 2 records");
-    assert_int_equal(fg_pack_get_entry(pack, -1, &entry, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_entry_at(pack, -1, &entry, &err), FG_EINVAL);
     fgt_message_is(err.message, "record -1 is out of range: '~/m.pack' has 2 records");
     REFUSED(fg_pack_read(pack, 1, buffer, 1, &size, &err), FG_EINVAL,
             "record 1 has 2 bytes, but the buffer has room for 1");
@@ -742,9 +742,9 @@ static void check_limits(const char *path, uint32_t most)
     fg_pack *pack = NULL;
     fg_pack_entry entry;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, 0, &entry, &err));
     assert_true(entry.label_count == most && entry.labels[most - 1] == 5 && entry.group == -1);
-    REFUSED(fg_pack_get_entry(pack, 1, &entry, &err), FG_EINVAL,
+    REFUSED(fg_pack_entry_at(pack, 1, &entry, &err), FG_EINVAL,
             "record 1 is out of range: '~/r.pack' has 1 record");
     fg_pack_close(pack);
 }

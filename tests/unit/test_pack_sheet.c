@@ -337,7 +337,7 @@ static const char *damaged_pack(int count)
     fgt_ok(fg_pack_open(colors_pack(), NULL, &pack, &err));
     for (int i = 0; i < count; i++) {
         fg_pack_entry entry;
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         data[entry.offset_bytes]++;
     }
     fg_pack_close(pack);

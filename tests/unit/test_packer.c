@@ -37,7 +37,7 @@ static packed pack_photos(const fg_pack_build_options *options)
     const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
     photos_pack(source, path, options);
     fgt_ok(fg_pack_open(path, NULL, &p.pack, &err));
-    assert_int_equal(fg_pack_count(p.pack), 8 * fg_pack_get_info(p.pack)->variant_count);
+    assert_int_equal(fg_pack_count(p.pack), 8 * fg_pack_info_of(p.pack)->variant_count);
     fgt_ok(fg_pack_verify(p.pack, NULL, NULL, NULL, &err));
     return p;
 }
@@ -48,7 +48,7 @@ static void expect_record(packed *p, const char *name, fg_pack_codec codec, uint
 {
     const void *data;
     const int64_t i = photos_find(p->pack, name);
-    fgt_ok(fg_pack_get_entry(p->pack, i, &p->entry, &err));
+    fgt_ok(fg_pack_entry_at(p->pack, i, &p->entry, &err));
     fgt_ok(fg_pack_record(p->pack, i, &data, &p->size, &err));
     p->data = data;
     assert_int_equal(p->entry.codec, codec);
@@ -237,7 +237,7 @@ static bool has_own(fg_pack *pack, int64_t i, const fgt_jpeg_spec *spec)
     fgt_ok(fg_pack_record(pack, i, &record, &record_size, &err));
     fg_pack_entry entry;
     fgi_jpeg_coefficients read;
-    fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+    fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
     fgt_ok(fgi_jpeg_coefficients_open("r", record, record_size, &read, &err));
     assert_int_equal(entry.flags, fgi_jpeg_coefficients_high(&read));
     fgt_ok(fgi_jpeg_coefficients_write("own", jpeg, size, &expected, &err));
@@ -376,7 +376,7 @@ static void coefficients_have_the_mean_of_the_images(void **state)
         (void)snprintf(path, sizeof(path), "%s%d.pack", folder, i);
         photos_pack(folder, path, &(fg_pack_build_options){.codec = choices[i]});
         fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-        const char *mean = strstr(fg_pack_get_info(pack)->metadata, "\"mean\":[0.");
+        const char *mean = strstr(fg_pack_info_of(pack)->metadata, "\"mean\":[0.");
         assert_non_null(mean);
         if (i == 0)
             (void)snprintf(expected, sizeof(expected), "%s", mean);
@@ -656,7 +656,7 @@ static void only_jpegs_that_stay_the_same_are_kept(void **state)
         put_ramp(fgt_path(folder, "a.jpg"), presized[i].width, presized[i].height, true);
         fg_pack *pack = build_folder(folder, &o, &built);
         assert_int_equal(built.encoded_count, presized[i].encoded);
-        fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, 0, &entry, &err));
         assert_int_equal(entry.width, presized[i].stored_width);
         assert_int_equal(entry.height, presized[i].stored_height);
         fg_pack_built_fini(&built);
@@ -718,8 +718,8 @@ static void encoded_images_have_the_quality(void **state)
 
 static void expect_metadata(const fg_pack *pack, const char *part)
 {
-    if (strstr(fg_pack_get_info(pack)->metadata, part) == NULL)
-        fail_msg("expected %s in %s", part, fg_pack_get_info(pack)->metadata);
+    if (strstr(fg_pack_info_of(pack)->metadata, part) == NULL)
+        fail_msg("expected %s in %s", part, fg_pack_info_of(pack)->metadata);
 }
 
 /* Samples of each split and, of each of these, of each class; those without a split; by hand. */

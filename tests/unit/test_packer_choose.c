@@ -38,9 +38,9 @@ static fg_status measure_known(void *self, const char *path, double *out_rate, f
     fg_pack_entry entry;
     int *calls = self;
     fgt_ok(fg_pack_open(path, NULL, &pack, e));
-    const int64_t samples = fg_pack_count(pack) / fg_pack_get_info(pack)->variant_count;
+    const int64_t samples = fg_pack_count(pack) / fg_pack_info_of(pack)->variant_count;
     assert_true(samples == 8 || samples == 64); /* all, or the most that are tried */
-    fgt_ok(fg_pack_get_entry(pack, 0, &entry, e));
+    fgt_ok(fg_pack_entry_at(pack, 0, &entry, e));
     *out_rate = rates[entry.codec];
     (*calls)++;
     fg_pack_close(pack);

@@ -41,8 +41,8 @@ static fg_pack *open_pack(const char *source, const fg_pack_build_options *optio
 
 static json_t *metadata_of(const fg_pack *pack)
 {
-    json_t *root = fgi_json_load(fg_pack_get_info(pack)->metadata,
-                                 strlen(fg_pack_get_info(pack)->metadata), 0, NULL);
+    json_t *root = fgi_json_load(fg_pack_info_of(pack)->metadata,
+                                 strlen(fg_pack_info_of(pack)->metadata), 0, NULL);
     assert_non_null(root);
     return root;
 }
@@ -210,7 +210,7 @@ static void a_list_is_read_as_its_options_say(void **state)
         assert_int_equal(fg_pack_count(pack), 2);
         assert_int_equal(number_at(root, "skipped", NULL), 1);
         assert_int_equal(number_at(root, "bad", NULL), 0);
-        assert_int_equal(fg_pack_get_info(pack)->class_count, 2 - is_text);
+        assert_int_equal(fg_pack_info_of(pack)->class_count, 2 - is_text);
         assert_string_equal(fg_pack_class_name(pack, 0), is_text ? "cat" : "x");
         json_decref(root);
         fg_pack_close(pack);
@@ -344,8 +344,8 @@ static void splits_keep_groups_together(void **state)
     fg_pack *pack = open_pack(make_list(), &o);
     json_t *root = metadata_of(pack);
     for (int64_t i = 0; i < 40; i += 2) {
-        fgt_ok(fg_pack_get_entry(pack, i, &a, &err));
-        fgt_ok(fg_pack_get_entry(pack, i + 1, &b, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &a, &err));
+        fgt_ok(fg_pack_entry_at(pack, i + 1, &b, &err));
         assert_int_equal(a.group, b.group);
         assert_int_equal(a.split, b.split);
         assert_in_range(a.split, 0, 2);
@@ -372,7 +372,7 @@ static void a_limit_packs_evenly_spaced_samples(void **state)
     for (int64_t i = 0; i < 4; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "n%d", (int)(10 * i));
-        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, i, &entry, &err));
         assert_string_equal(entry.name, name);
         assert_int_equal(entry.label, 10 * i % 4);
     }
@@ -393,10 +393,10 @@ static void lists_of_labels(void **state)
         const char *list = fgt_path(folder, "list.jsonl");
         fgt_write(list, rows[two], strlen(rows[two]));
         fg_pack *pack = open_pack(list, &jpeg);
-        fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, 0, &entry, &err));
         assert_int_equal(entry.label_count, two);
         assert_int_equal(entry.label, 0);
-        fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, 1, &entry, &err));
         assert_int_equal(entry.label_count, 2 * two);
         if (two == 1)
             assert_true(entry.labels[0] == 1 && entry.labels[1] == 0);
@@ -459,11 +459,11 @@ static void variants_differ_and_depend_on_the_seed(void **state)
     fgt_ok(fgi_pack_build_set(&o, "presize", "square=24", &err));
     fg_pack *pack = open_pack(source, &o);
     assert_int_equal(fg_pack_count(pack), 24);
-    assert_int_equal(fg_pack_get_info(pack)->variant_count, 3);
+    assert_int_equal(fg_pack_info_of(pack)->variant_count, 3);
     for (int64_t v = 0; v < 3; v++) {
         fgt_ok(fg_pack_record(pack, 3 + v, &data[v], &size, &err));
         assert_int_equal(size, 24 * 24 * 3);
-        fgt_ok(fg_pack_get_entry(pack, 3 + v, &entry, &err));
+        fgt_ok(fg_pack_entry_at(pack, 3 + v, &entry, &err));
         assert_string_equal(entry.name, "cat/cmyk.jpg");
         assert_int_equal(entry.width, 24); /* also of images that are smaller */
         assert_true(v == 0 || memcmp(data[v], data[v - 1], size) != 0);

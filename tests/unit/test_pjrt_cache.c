@@ -36,7 +36,7 @@ static bool is_loaded(const char *cache, const char *program, const char *key)
     fgt_ok(fg_client_open(&opt, &client, &err));
     fgt_ok(fgi_compile(client, program, strlen(program), key, key != NULL ? strlen(key) : 0, NULL,
                        &e, &err));
-    const fg_client_stats stats = fg_client_get_stats(client);
+    const fg_client_stats stats = fg_client_stats_of(client);
     assert_int_equal(stats.compiles + stats.compile_cache_hits, 1);
     fgi_executable_destroy(e);
     fg_client_close(client);

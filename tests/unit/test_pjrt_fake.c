@@ -29,7 +29,7 @@ static void run_gives_outputs_and_consumes(void **state)
     assert_int_equal(fg_array_type(outs[1])->rank, 0);
     assert_ptr_equal(fg_array_client(outs[1]), f.client);
     assert_int_equal(fg_array_wait(f.args[0], &err), FG_EINVAL);
-    const fg_client_stats stats = fg_client_get_stats(f.client);
+    const fg_client_stats stats = fg_client_stats_of(f.client);
     assert_int_equal(stats.executions, 1);
     assert_int_equal(stats.host_reads, 2);
     assert_int_equal(stats.uploaded_bytes, 2 * 16 * 3);
@@ -105,7 +105,7 @@ static void failed_launch_has_consumed(void **state)
     assert_int_equal(fgi_execute(f.step, f.args, 2, outs, NULL, &err), FG_EINVAL);
     assert_string_equal(err.message,
                         "argument 0 of the program, f32[4], was already donated to a program");
-    assert_int_equal(fg_client_get_stats(f.client).executions, 0);
+    assert_int_equal(fg_client_stats_of(f.client).executions, 0);
     fake_step_end(&f);
 }
 
@@ -307,7 +307,7 @@ static void download_does_not_wait(void **state)
     fake_plugin.set("hold", 0);
     fgt_ok(fgi_event_wait(done, &err));
     assert_memory_equal(got, numbers, sizeof got);
-    assert_int_equal(fg_client_get_stats(f.client).host_reads, 0);
+    assert_int_equal(fg_client_stats_of(f.client).host_reads, 0);
     fgi_event_destroy(done);
     assert_int_equal(fgi_array_download(f.args[0], got, 3, &done, &err), FG_EINVAL);
     assert_null(done);
@@ -426,7 +426,7 @@ static void threads_share_a_program(void **state)
         assert_int_equal(pthread_join(threads[i], &failure), 0);
         assert_null(failure);
     }
-    assert_int_equal(fg_client_get_stats(f.client).executions, 4 * LAUNCHES);
+    assert_int_equal(fg_client_stats_of(f.client).executions, 4 * LAUNCHES);
     fake_step_end(&f);
 }
 

@@ -70,7 +70,7 @@ static void optional_client_options_are_dropped(void **state)
     fake_plugin.set("platform", 1);
     fgt_ok(fg_client_open(&opt, &client, &err));
     assert_int_equal(fake_plugin.get("client_options"), 2);
-    assert_string_equal(fg_client_get_info(client)->platform, "cuda");
+    assert_string_equal(fg_client_info_of(client)->platform, "cuda");
     assert_int_equal(fgi_client_platform(client), FGI_CUDA);
     fg_client_close(client);
     fake_plugin.set("unknown_options", 1);
@@ -101,7 +101,7 @@ static void ids_with_gaps_keep_their_order(void **state)
         fake_step f = fake_step_begin(4);
         fgi_executable *other;
         for (int i = 0; i < 4; i++) {
-            fgt_ok(fg_device_get_info(f.client, i, &info, &err));
+            fgt_ok(fg_device_info_at(f.client, i, &info, &err));
             assert_int_equal(info.id, ids[process][i]);
             assert_int_equal(f.step->device_index[i], i);
         }
@@ -130,7 +130,7 @@ static void only_the_chosen_gpus_are_opened(void **state)
     fgt_ok(fg_client_open(&opt, &client, &err));
     assert_int_equal(fake_plugin.get("visible_devices"), 36);
     assert_int_equal(fake_plugin.get("client_options"), 2);
-    assert_int_equal(fg_client_get_info(client)->device_count, 2);
+    assert_int_equal(fg_client_info_of(client)->device_count, 2);
     assert_int_equal(client->devices[0].id, 1);
     assert_int_equal(client->devices[1].id, 0);
     fg_client_close(client);
@@ -143,7 +143,7 @@ static void only_the_chosen_gpus_are_opened(void **state)
     opt.devices = "3";
     fgt_ok(fg_client_open(&opt, &client, &err));
     assert_int_equal(fake_plugin.get("visible_devices"), 123);
-    assert_int_equal(fg_client_get_info(client)->device_count, 3);
+    assert_int_equal(fg_client_info_of(client)->device_count, 3);
     fg_client_close(client);
     /* only options that the plugin does not support are omitted */
     fake_plugin.set("unknown_options", 2);
@@ -170,11 +170,11 @@ static void plugin_is_taken_from_the_environment(void **state)
     fg_client *client;
     setenv("FULGURITE_PLUGIN", FAKE_PATH, 1);
     fgt_ok(fg_client_open(&(fg_client_options){.cache_dir = ""}, &client, &err));
-    assert_string_equal(fg_client_get_info(client)->plugin_path, FAKE_PATH);
+    assert_string_equal(fg_client_info_of(client)->plugin_path, FAKE_PATH);
     fg_client_close(client);
     fgt_ok(
         fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
-    assert_string_equal(fg_client_get_info(client)->plugin_path, FAKE_PATH);
+    assert_string_equal(fg_client_info_of(client)->plugin_path, FAKE_PATH);
     fg_client_close(client);
     setenv("FULGURITE_PLUGIN", "/no/such/plugin.so", 1);
     assert_int_equal(fg_client_open(NULL, &client, &err), FG_EPLUGIN);
@@ -202,11 +202,11 @@ static void odd_device_counts_work(void **state)
     fake_plugin.set("devices", 7);
     fake_plugin.set("memory_limit_bytes", 1000);
     fg_client *client = fake_step_client(1);
-    assert_int_equal(fg_client_get_info(client)->device_count, 7);
+    assert_int_equal(fg_client_info_of(client)->device_count, 7);
     fg_array *a;
     fgt_ok(fg_array_create(client, &vec4, numbers, &a, &err));
     fg_device_info info;
-    fgt_ok(fg_device_get_info(client, 6, &info, &err));
+    fgt_ok(fg_device_info_at(client, 6, &info, &err));
     assert_int_equal(info.id, 6); /* sorted, however the plugin lists them */
     assert_string_equal(info.kind, "fake device");
     assert_string_equal(info.description, "FakeDevice(id=6)");
@@ -249,7 +249,7 @@ static void failing_compilation_is_reported(void **state)
     assert_not_compiled(
         client, fake_step_text, NULL, FG_EDEVICE,
         "querying a program's outputs on cpu (fakepjrt.so): INTERNAL: the types are secret");
-    assert_int_equal(fg_client_get_stats(client).compiles, 1);
+    assert_int_equal(fg_client_stats_of(client).compiles, 1);
     fg_client_close(client);
 }
 
@@ -312,8 +312,8 @@ static void program_that_cannot_be_serialized_still_runs(void **state)
         fgt_ok(fg_client_open(&opt, &client, &err));
         fgt_ok(
             fgi_compile(client, fake_step_text, strlen(fake_step_text), "key", 3, NULL, &e, &err));
-        assert_int_equal(fg_client_get_stats(client).compile_cache_hits, cases[i].hits);
-        assert_int_equal(fg_client_get_stats(client).compiles, 1 - cases[i].hits);
+        assert_int_equal(fg_client_stats_of(client).compile_cache_hits, cases[i].hits);
+        assert_int_equal(fg_client_stats_of(client).compiles, 1 - cases[i].hits);
         if (i == 0) {
             assert_int_equal(fgi_executable_serialize(e, &data, &size, &err), FG_EUNSUPPORTED);
             assert_null(data);

@@ -78,7 +78,7 @@ static void devices_are_ordered_by_process_and_id(void **state)
             fg_error err = {0};
             fg_device_info device;
             fg_client *client = join(w, process, NULL, "");
-            const fg_client_info *info = fg_client_get_info(client);
+            const fg_client_info *info = fg_client_info_of(client);
             assert_int_equal(info->process_index, process);
             assert_int_equal(info->process_count, w->processes);
             assert_int_equal(info->host_count, w->processes);
@@ -90,7 +90,7 @@ static void devices_are_ordered_by_process_and_id(void **state)
                 assert_int_equal(client->world[i].local_index >= 0, i / w->each == process);
             }
             for (int i = 0; i < w->each; i++) {
-                fgt_ok(fg_device_get_info(client, i, &device, &err));
+                fgt_ok(fg_device_info_at(client, i, &device, &err));
                 assert_int_equal(device.id, w->id[process * w->each + i]);
                 assert_int_equal(client->devices[i].process, process);
             }
@@ -229,7 +229,7 @@ static void each_process_has_its_own_cache_entry(void **state)
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
         fg_client *client = join(&worlds[1], starts[i].process, NULL, cache);
         fgi_executable *program = compile(client, &(fgi_compile_options){.all_processes = true});
-        assert_int_equal(fg_client_get_stats(client).compile_cache_hits, starts[i].hits);
+        assert_int_equal(fg_client_stats_of(client).compile_cache_hits, starts[i].hits);
         assert_int_equal(program->partition_count, 8);
         assert_int_equal(program->device_count, 2);
         fgi_executable_destroy(program);

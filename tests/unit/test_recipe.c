@@ -54,23 +54,23 @@ static void overrides_win(void **state)
     fgt_ok(fg_recipe_open(
         &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 3},
         &recipe, &err));
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  hidden: [8, 9]\n"));
     assert_non_null(strstr(text, "  lr: 0.25\n"));
     assert_non_null(strstr(text, "  accelerator: cuda\n"));
-    assert_string_equal(fg_recipe_get_result(recipe)->command, "fit");
-    assert_false(fg_recipe_get_result(recipe)->was_set_up);
-    assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &err), FG_EINVAL);
+    assert_string_equal(fg_recipe_result_of(recipe)->command, "fit");
+    assert_false(fg_recipe_result_of(recipe)->was_set_up);
+    assert_int_equal(fg_recipe_text_of(recipe, FG_RECIPE_PREDICTIONS, &text, &err), FG_EINVAL);
     assert_null(text);
     assert_string_equal(err.message, "this recipe has no predictions: run one of kind "
                                      "FG_RECIPE_PREDICT first");
-    assert_int_equal(fg_recipe_get_text(recipe, (fg_recipe_text)7, &text, &err), FG_EINVAL);
-    assert_string_equal(err.message, "fg_recipe_get_text: 7 is not an fg_recipe_text");
-    assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PLAN_JSON, &text, &err), FG_EINVAL);
+    assert_int_equal(fg_recipe_text_of(recipe, (fg_recipe_text)7, &text, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_recipe_text_of: 7 is not an fg_recipe_text");
+    assert_int_equal(fg_recipe_text_of(recipe, FG_RECIPE_PLAN_JSON, &text, &err), FG_EINVAL);
     assert_int_equal(fg_recipe_write_predictions(recipe, "p.csv", &err), FG_EINVAL);
     assert_string_equal(err.message, "this recipe has no predictions: run one of kind "
                                      "FG_RECIPE_PREDICT first");
-    assert_string_equal(fg_recipe_get_result(recipe)->error, err.message);
+    assert_string_equal(fg_recipe_result_of(recipe)->error, err.message);
     assert_int_equal(access("p.csv", F_OK), -1);
     assert_int_equal(fg_recipe_draw(recipe, 0, true, &text, &err), FG_EINVAL);
     assert_int_equal(fg_recipe_write_curve(recipe, "c.csv", &err), FG_EINVAL);
@@ -137,10 +137,10 @@ static void a_failed_run_is_reported(void **state)
         &recipe, &err));
     assert_string_equal(said, "");
     assert_int_not_equal(fg_recipe_run(recipe, &err), FG_OK); /* no such accelerator here */
-    assert_int_equal(fg_recipe_get_result(recipe)->status, err.status);
-    assert_string_equal(fg_recipe_get_result(recipe)->error, err.message);
+    assert_int_equal(fg_recipe_result_of(recipe)->status, err.status);
+    assert_string_equal(fg_recipe_result_of(recipe)->error, err.message);
     assert_non_null(strstr(said, "1 note: "));
-    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &text, &err));
+    fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &text, &err));
     assert_non_null(strstr(text, "\"status\": \"failed\""));
     assert_non_null(strstr(text, "\"command\": \"fit\""));
     assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL); /* once only */
@@ -195,7 +195,7 @@ static fg_status open_and_run(fg_error *err)
         &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 4},
         &recipe, err);
     if (status == FG_OK)
-        status = fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, err);
+        status = fg_recipe_text_of(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, err);
     if (status == FG_OK)
         status = fg_recipe_run(recipe, err);
     fg_recipe_close(recipe);

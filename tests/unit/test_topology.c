@@ -158,14 +158,14 @@ static void described_devices_are_the_clients(void **state)
     fg_device_info device;
     (void)state;
     fg_client *client = open_for("v5litepod-8", "tpu");
-    const fg_client_info *info = fg_client_get_info(client);
+    const fg_client_info *info = fg_client_info_of(client);
     assert_int_equal(info->device_count, 8);
     assert_string_equal(info->platform, "tpu");
     assert_string_equal(info->topology, "v5litepod-8");
     assert_int_equal(fake.get("topology_host"), 241); /* 2 x 4 x 1 chips on one host */
     assert_int_equal(fake.get("clients"), 0);
     for (int i = 0; i < 8; i++) {
-        fgt_ok(fg_device_get_info(client, i, &device, &err));
+        fgt_ok(fg_device_info_at(client, i, &device, &err));
         assert_int_equal(device.id, i);
         assert_int_equal(device.memory_limit_bytes, 1 << 30);
         assert_int_equal(device.memory_used_bytes, -1);
@@ -178,9 +178,9 @@ static void described_devices_are_the_clients(void **state)
     assert_int_equal(info->host_count, 1);
     fg_client_close(client);
     client = open_for("h100:2", "cuda");
-    assert_int_equal(fg_client_get_info(client)->device_count, 2);
+    assert_int_equal(fg_client_info_of(client)->device_count, 2);
     assert_int_equal(fake.get("topology_target"), 100);
-    fgt_ok(fg_device_get_info(client, 1, &device, &err));
+    fgt_ok(fg_device_info_at(client, 1, &device, &err));
     assert_int_equal(device.memory_limit_bytes, 84942979072);
     fg_client_close(client);
 }
@@ -202,9 +202,9 @@ static void hosts_are_counted(void **state)
                                                    .plugin_path = FAKE_PATH,
                                                    .devices = rows[i].devices},
                               &client, &err));
-        assert_int_equal(fg_client_get_info(client)->host_count, rows[i].hosts);
-        assert_int_equal(fg_client_get_info(client)->process_count, 1);
-        assert_int_equal(fg_client_get_info(client)->global_device_count, 16);
+        assert_int_equal(fg_client_info_of(client)->host_count, rows[i].hosts);
+        assert_int_equal(fg_client_info_of(client)->process_count, 1);
+        assert_int_equal(fg_client_info_of(client)->global_device_count, 16);
         fg_client_close(client);
     }
 }
@@ -271,7 +271,7 @@ static void programs_are_compiled_and_not_run(void **state)
     fgi_free(data);
     fgt_ok(fg_array_create(client, &vec4, numbers, &array, &err));
     assert_int_equal(fake.get("buffers"), 0);
-    assert_int_equal(fg_client_get_stats(client).uploaded_bytes, 0);
+    assert_int_equal(fg_client_stats_of(client).uploaded_bytes, 0);
     assert_int_equal(fg_array_read(array, back, sizeof back, &err), FG_EUNSUPPORTED);
     assert_string_equal(err.message,
                         "reading an array: no device available: the client was opened for the "

@@ -122,7 +122,7 @@ static void failing_before_the_launch_loses_nothing(void **state)
     fg_array_release(out);
     fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
     assert_memory_equal(got, numbers, sizeof got);
-    assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
+    assert_int_equal(fg_client_stats_of(f->client).compiles, 1);
 }
 
 /* The user's line and operation, found in what the compiler says. */
@@ -347,7 +347,7 @@ static void random_numbers_need_one_program(void **state)
         fgt_ok(fg_run(f->trace, &y, 1, &out, &err));
         fg_array_release(out);
     }
-    assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
+    assert_int_equal(fg_client_stats_of(f->client).compiles, 1);
 }
 
 static void variables_move_to_the_client_that_uses_them(void **state)
@@ -380,7 +380,7 @@ static void programs_differ_in_what_they_assign(void **state)
         fg_assign(i % 2 == 0 ? f->v : w, sum);
         fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
     }
-    assert_int_equal(fg_client_get_stats(f->client).compiles, 2);
+    assert_int_equal(fg_client_stats_of(f->client).compiles, 2);
     fg_variable_destroy(w);
 }
 
@@ -421,10 +421,10 @@ static void programs_in_use_are_kept(void **state)
     fg_error err = {0};
     fg_array *out;
     for (int i = 0; i < 100; i++) {
-        const int64_t before = fg_client_get_stats(f->client).compiles;
+        const int64_t before = fg_client_stats_of(f->client).compiles;
         fgt_ok(update(f, &out, &err));
         fg_array_release(out);
-        assert_int_equal(fg_client_get_stats(f->client).compiles, before + (i == 0));
+        assert_int_equal(fg_client_stats_of(f->client).compiles, before + (i == 0));
         fg_assign(f->v, fg_add_scalar(fg_variable_value(f->trace, f->v), i + 0.5));
         fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
     }

@@ -356,8 +356,8 @@ static void values_have_a_rank(void **state)
 static fg_tensor only_loss(void *self, fg_step *step, const fg_batch *batch)
 {
     (void)step;
-    return fg_cross_entropy(toy_forward(self, fg_batch_get(batch, "x")), fg_batch_get(batch, "y"),
-                            NULL);
+    return fg_cross_entropy(toy_forward(self, fg_batch_field(batch, "x")),
+                            fg_batch_field(batch, "y"), NULL);
 }
 
 /* The metrics of a validation that logs its loss only. */

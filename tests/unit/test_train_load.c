@@ -413,8 +413,8 @@ static void tensors_that_match_nothing_are_warned_of(void **state)
 static fg_tensor logs_less(void *self, fg_step *st, const fg_batch *batch)
 {
     (void)st;
-    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
-    return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
+    const fg_tensor logits = toy_forward(self, fg_batch_field(batch, "x"));
+    return fg_cross_entropy(logits, fg_batch_field(batch, "y"), NULL);
 }
 
 static void other_metrics_begin_anew(void **state)
@@ -644,7 +644,7 @@ static void a_trainer_opens_and_closes_its_own_client(void **state)
     assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
     fgt_ok(toy_create(&(fg_trainer_options){.devices.cache_dir = ""}, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_string_equal(fg_client_get_info(fg_trainer_client(trainer))->plugin_path, FAKE_PATH);
+    assert_string_equal(fg_client_info_of(fg_trainer_client(trainer))->plugin_path, FAKE_PATH);
     assert_ptr_not_equal(fg_trainer_client(trainer), client);
     assert_int_equal(fg_trainer_result(trainer)->compiles, 1);
     fg_trainer_destroy(trainer);

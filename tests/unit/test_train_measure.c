@@ -207,8 +207,9 @@ static size_t classified_row;
 
 static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
-    const fg_tensor label = fg_batch_get(batch, "y"), loss = fg_cross_entropy(logits, label, NULL);
+    const fg_tensor logits = toy_forward(self, fg_batch_field(batch, "x"));
+    const fg_tensor label = fg_batch_field(batch, "y"),
+                    loss = fg_cross_entropy(logits, label, NULL);
     for (int i = 0; i < classified[classified_row].count; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "m%d", i);

@@ -110,7 +110,7 @@ static fg_dtype dtype;
 
 static fg_tensor step_with_matmul(void *self, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor x = fg_cast(fg_batch_get(batch, "x"), dtype);
+    const fg_tensor x = fg_cast(fg_batch_field(batch, "x"), dtype);
     const fg_tensor product = fg_cast(fg_matmul(x, fg_transpose(x)), FG_F32);
     return fg_add(toy_ops.train_step(self, step, batch), fg_mean(product, 0, NULL));
 }

@@ -424,7 +424,7 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
     switch (fault) {
     case 0: return x;
     case 1: return fg_cast(loss, FG_S32);
-    case 2: return fg_mean(fg_batch_get(batch, "image"), 0, NULL);
+    case 2: return fg_mean(fg_batch_field(batch, "image"), 0, NULL);
     case 3: return fg_mean(fg_batch_at(batch, 7), 0, NULL);
     case 4: fg_step_log(st, "my loss", loss); break;
     case 5: fg_step_log(st, "", loss); break;

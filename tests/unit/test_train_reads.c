@@ -40,9 +40,9 @@ static fg_status drop(void *self, const fg_type *type, const void *data, int64_t
 /* The step of the test: in addition to its loss, an accuracy, counts of classes, rows. */
 static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
-    fg_step_log_classification(step, logits, fg_batch_get(batch, "y"));
-    return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
+    const fg_tensor logits = toy_forward(self, fg_batch_field(batch, "x"));
+    fg_step_log_classification(step, logits, fg_batch_field(batch, "y"));
+    return fg_cross_entropy(logits, fg_batch_field(batch, "y"), NULL);
 }
 
 static fg_trainer *trainer;
@@ -132,7 +132,7 @@ static void a_result_is_of_one_call(void **state)
         fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "fc2.bias"), bias,
                                 sizeof bias, &err));
     }
-    assert_int_equal(fg_client_get_stats(cached).host_reads, 3);
+    assert_int_equal(fg_client_stats_of(cached).host_reads, 3);
     fg_trainer_destroy(trainer);
     fg_client_close(cached);
 }

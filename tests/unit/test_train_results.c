@@ -613,9 +613,9 @@ static void a_fit_times_its_steps(void **state)
 
 static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
-    fg_step_log_classification(step, logits, fg_batch_get(batch, "y"));
-    return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
+    const fg_tensor logits = toy_forward(self, fg_batch_field(batch, "x"));
+    fg_step_log_classification(step, logits, fg_batch_field(batch, "y"));
+    return fg_cross_entropy(logits, fg_batch_field(batch, "y"), NULL);
 }
 
 /* Not of training, but of a test as well. */

@@ -302,7 +302,7 @@ static void a_request_in_the_folder_stops_a_fit(void **state)
 static fg_tensor bad_val_step(void *self, fg_step *step, const fg_batch *batch)
 {
     (void)self, (void)step;
-    return fg_batch_get(batch, "z");
+    return fg_batch_field(batch, "z");
 }
 
 static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)

@@ -569,7 +569,7 @@ static void scaling_is_done_once(void **state)
         assert_true(fgi_optimizer_unscaled_lr(trainer->model.optimizer) == 0.1);
     }
     fg_optimizer_set_lr(trainer->model.optimizer, 0.5); /* the new base, scaled as before */
-    assert_true(fg_optimizer_get_lr(trainer->model.optimizer) == 0.5 * 3);
+    assert_true(fg_optimizer_lr(trainer->model.optimizer) == 0.5 * 3);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(fg_trainer_settings(trainer)->lr_given == 0.5);
     assert_true(fg_trainer_settings(trainer)->lr == 0.5 * 3);
@@ -639,8 +639,8 @@ static void strategies_and_devices_go_together(void **state)
         const fg_client *client = fg_trainer_client(trainer);
         fgt_ok(fg_trainer_open(trainer, &err));
         assert_ptr_equal(fg_trainer_client(trainer), client);
-        assert_int_equal(fg_client_get_info(client)->device_count, rows[i].count);
-        fgt_ok(fg_device_get_info(client, 0, &device, &err));
+        assert_int_equal(fg_client_info_of(client)->device_count, rows[i].count);
+        fgt_ok(fg_device_info_at(client, 0, &device, &err));
         assert_int_equal(device.id, rows[i].first);
         fg_fit_data data = {.train = toy_data(20, 1), .batch_size = 4, .workers = -1};
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));

@@ -90,10 +90,10 @@ static void a_slot_is_not_reused_before_the_device_has_read_it(void **state)
     fgt_ok(fg_trainer_add_callback(trainer, &holder, NULL, &err));
     const fg_fit_data data = {
         .train = dataset, .batch_size = BATCH, .workers = 2, .no_shuffle = true};
-    const fg_client_stats before = fg_client_get_stats(client);
+    const fg_client_stats before = fg_client_stats_of(client);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     /* the device reads the slots in place: both fields of each batch */
-    const fg_client_stats after = fg_client_get_stats(client);
+    const fg_client_stats after = fg_client_stats_of(client);
     assert_true(after.in_place_bytes - before.in_place_bytes ==
                 (int64_t)COUNT * (TOY_FEATURES + 1) * 4);
     assert_true(atomic_load(&reads) >= COUNT);

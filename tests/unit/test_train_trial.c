@@ -135,8 +135,8 @@ static void validation_before_training(void **state)
 
 static fg_tensor classify(void *self, fg_step *st, const fg_batch *batch)
 {
-    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
-    const fg_tensor label = fg_batch_get(batch, "y");
+    const fg_tensor logits = toy_forward(self, fg_batch_field(batch, "x"));
+    const fg_tensor label = fg_batch_field(batch, "y");
     fg_step_log_classification(st, logits, label);
     return fg_cross_entropy(logits, label, NULL);
 }
