@@ -112,10 +112,6 @@ static const fg_option trainer_rows[] = {
       "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis of "
       "the mesh (data+fsdp: two axes), or none, for each dimension in the order of checkpoint "
       "files."},
-    {.name = "trainer.batch_size", .kind = FG_OPTION_INT, .initial = "32", .range = "1..16777216", .example = "64", .help = "Samples per device and batch."},
-    {.name = "trainer.global_batch_size", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|1..16777216", .example = "256", .help =
-      "Samples per batch on all devices together, instead of batch_size; must be divisible by the "
-      "number of devices."},
     {.name = "trainer.run_dir", .kind = FG_OPTION_STRING, .initial = "auto", .range = "auto", .example = "runs/baseline", .help =
       "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "
       "file."},
@@ -134,9 +130,6 @@ static const fg_option trainer_rows[] = {
     {.name = "trainer.loggers", .kind = FG_OPTION_ENTRIES, .initial = "[csv, jsonl]", .example =
       "[jsonl]", .help =
       "Loggers of `fit`: where the metrics are written; []: nowhere."},
-    {.name = "trainer.workers", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|1..1024", .example = "4", .help =
-      "Threads that load and prepare batches. auto: one per processor, within the CPU "
-      "quota of a container, up to the number of batches that are prepared ahead."},
 };
 /* clang-format on */
 
@@ -183,7 +176,7 @@ const fgi_config_section fgi_config_sections[] = {
     {.name = "tuner", .help = "the search for a learning rate", ROWS(tuner_rows)},
     {.name = "trainer",
      .help = "length of the run, devices, batches, precision, validation and checkpoints",
-     .table = fg_trainer_options_row,
+     .tables = {fg_trainer_options_row, fg_fit_data_row},
      ROWS(trainer_rows)},
 };
 const size_t fgi_config_section_count =

@@ -257,9 +257,8 @@ static void add_options(fgi_config_table *t, const fgi_config_section *s, const 
 }
 
 /* The options of a C struct. */
-static void add_table(fgi_config_table *t, const fgi_config_section *s)
+static void add_table(fgi_config_table *t, const fgi_config_section *s, const fg_entry *entry)
 {
-    const fg_entry *entry = s->table();
     for (size_t i = 0; i < entry->option_count; i++) {
         fg_option option = entry->options[i];
         option.name = path_of(t, s->name, option.name);
@@ -277,8 +276,8 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
         add_name(t, s, &all);
         add_options(t, s, &all);
     }
-    if (s->table != NULL)
-        add_table(t, s);
+    for (int i = 0; i < 2 && s->tables[i] != NULL; i++)
+        add_table(t, s, s->tables[i]());
     for (size_t i = 0; i < s->option_count; i++)
         if (s->options[i].kind == FG_OPTION_ENTRIES)
             add_list(t, &s->options[i]);

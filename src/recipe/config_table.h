@@ -14,12 +14,12 @@ typedef struct fgi_config_section {
     const char *name, *help; /* name "": keys at the top */
     bool has_entries;
     fg_registry_kind kind;
-    const char *key;                /* that names a row: "format" [NULL: "name"] */
-    const char *later;              /* of `name`: rows planned for a later version */
-    bool has_auto;                  /* of `name` */
-    const char *initial;            /* of `name` */
-    const char *before, *after;     /* help of `name`, before and after that of the rows */
-    const fg_entry *(*table)(void); /* options of a C struct that are keys; NULL: none */
+    const char *key;                    /* that names a row: "format" [NULL: "name"] */
+    const char *later;                  /* of `name`: rows planned for a later version */
+    bool has_auto;                      /* of `name` */
+    const char *initial;                /* of `name` */
+    const char *before, *after;         /* help of `name`, before and after that of the rows */
+    const fg_entry *(*tables[2])(void); /* options of C structs that are keys; NULL: none */
     const fg_option *options; /* further keys: the name, and that in `only`, is the full path */
     size_t option_count;
 } fgi_config_section;

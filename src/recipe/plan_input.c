@@ -35,8 +35,8 @@ fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t b
     const int workers = is_auto ? 0 : (int)fgi_config_int(c, "trainer.workers");
     const fg_loader_options options = {.batch_size = batch,
                                        .shuffle = true,
-                                       .synchronous =
-                                           workers<0, .workers = workers> 0 ? workers : 0};
+                                       .synchronous = !is_auto && workers == 0,
+                                       .workers = workers};
     return fg_input_rate_measure(samples, &options, seconds, out, err);
 }
 
@@ -95,7 +95,8 @@ void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool i
     (void)fgi_snprintf(advice, sizeof advice, "use %s",
                        is_alone ? "smaller samples, a larger host or several hosts"
                                 : "smaller samples or larger hosts");
-    if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
+    const int64_t workers = r->fit_data.workers; /* FG_AUTO, or 0: as many as processors */
+    if (workers != FG_AUTO && workers != 0 && workers < processors)
         (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %d here",
                            processors);
     if (*stage != '\0')

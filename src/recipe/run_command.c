@@ -122,17 +122,16 @@ static bool is_dry(const fg_recipe *r)
 /* The data to evaluate: test files if there are any, else the validation samples. */
 static fg_status choose_data(fg_recipe *r, fg_error *err)
 {
-    const int64_t global = fgi_config_int(r->c, "trainer.global_batch_size");
-    const bool is_global = !fgi_config_is_auto(r->c, "trainer.global_batch_size");
+    void *given = NULL;
     const bool is_other =
         r->options->kind == FG_RECIPE_TEST || r->options->kind == FG_RECIPE_PREDICT;
+    FGI_TRY(fgi_config_fill(r->c, "trainer", fg_fit_data_row(), &given, err));
+    r->fit_data = *(const fg_fit_data *)given;
+    fg_free(given);
+    if (r->fit_data.global_batch_size != FG_AUTO)
+        r->fit_data.batch_size = 0;
     r->fit_data.train = r->data.train;
     r->fit_data.val = is_other && r->data.test != NULL ? r->data.test : r->data.val;
-    r->fit_data.batch_size = is_global ? 0 : fgi_config_int(r->c, "trainer.batch_size");
-    r->fit_data.global_batch_size = is_global ? global : 0;
-    r->fit_data.workers = fgi_config_is_auto(r->c, "trainer.workers")
-                              ? 0
-                              : (int)fgi_config_int(r->c, "trainer.workers");
     if (r->fit_data.val != NULL && r->options->kind == FG_RECIPE_FIT &&
         (fg_dataset_count(r->fit_data.val) == 0 ||
          fgi_config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
