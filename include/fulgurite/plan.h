@@ -66,7 +66,8 @@ FG_API FG_MUST_USE fg_status fg_plan_step(fg_trainer *trainer, const fg_task *ta
 FG_API void fg_plan_fini(fg_plan *plan);
 
 /* The smallest batch size that saturates the matrix units: the smallest of the given ones whose
- * cycles per sample are within 10 % of the minimum. Ignores NaN cycles. Returns 0 if no entry has cycles. Thread-safe. */
+ * cycles per sample are within 10 % of the minimum. Ignores NaN cycles. Returns 0 if no entry has
+ * cycles. Thread-safe. */
 FG_API int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles,
                                         size_t count);
 
