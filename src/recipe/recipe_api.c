@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "report/lr_plot.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 #include "report/run_doc.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -408,7 +408,7 @@ static fg_status put_plan(fg_recipe *r, bool is_json, fg_error *err)
     if (machine == NULL)
         return not_there("plan", "run one of kind FG_RECIPE_PLAN first", err);
     if (!is_json)
-        fgi_plan_print(&r->text, machine);
+        fgi_plan_lines_put(&r->text, machine);
     else if (!fgi_json_write(r->plan, JSON_INDENT(2), &r->text))
         return fgi_no_memory(err);
     return FG_OK;
