@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "log/log_file.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 enum { MAX_COLUMNS = FGI_LOG_VALUES };
 

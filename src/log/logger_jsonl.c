@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "log/log_file.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 typedef struct jsonl {
     fgi_log_file file;

@@ -23,8 +23,7 @@
 #include "base/thread.h"
 #include "input/json_file.h"
 #include "log/log_file.h"
-#include "log/log_start.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 #include "log/mlflow.h"
 
 enum {
@@ -500,7 +499,8 @@ static fg_status begin(mlflow *m, const fg_log_start *start, fg_error *err)
     fgi_arena_reset(&m->start_texts);
     m->is_new = false;
     m->back_step = INT64_MAX;
-    if (!fgi_log_start_copy(start, &m->start_texts, &m->start))
+    m->start = *start;
+    if (!fgi_log_start_own(&m->start, &m->start_texts))
         return fgi_no_memory(err);
     m->has_begun = true;
     const fg_status status = connect_run(m, err);

@@ -16,8 +16,7 @@
 #include "log/event_file.h"
 #include "log/event_items.h"
 #include "log/log_file.h"
-#include "log/log_item.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2, TYPE_FLOAT = 1 };
 
