@@ -560,18 +560,6 @@ static void add_missing(void *self, json_t *json)
     add_line(self, &line);
 }
 
-static fg_status add_history(mlflow *m, fg_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    if (m->start.step == 0 || m->start.history == NULL || !fgi_file_exists(m->start.history))
-        return FG_OK;
-    FGI_TRY(fgi_file_read(m->start.history, FGI_LOG_FILE_LIMIT, &text, &size, err));
-    (void)fgi_log_each_line(text, size, &m->start, add_missing, m, NULL);
-    fgi_free(text);
-    return FG_OK;
-}
-
 /* Nothing is known of a run. */
 static fg_status forget(mlflow *m, fg_error *err)
 {
@@ -612,11 +600,12 @@ static fg_status add_all_missing(mlflow *m, fg_error *err)
 {
     const json_t *one = NULL;
     size_t i = 0;
+    int64_t lines;
     json_t *logged = m->waiting, *missing = json_array();
     if (missing == NULL)
         return fgi_no_memory(err);
     m->waiting = missing;
-    const fg_status status = add_history(m, err);
+    const fg_status status = fgi_log_read_history(&m->start, add_missing, m, &lines, err);
     json_array_foreach(logged, i, one)
     {
         const char *name = json_string_value(json_object_get(one, "key"));
