@@ -15,7 +15,6 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "log/log_item.h"
 #include "log/logger.h"
 #include "optim/optimizer.h"
 #include "pjrt/pjrt.h"

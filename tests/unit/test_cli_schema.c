@@ -541,7 +541,7 @@ static void the_rate_of_a_resumed_run(void **state)
             fgt_message_is(err.message, results[i].message);
         else
             assert_true(r.task.found_lr == results[i].lr);
-        assert_true(fgi_config_float(r.c, "optimizer.lr") == (status ? 9 : results[i].lr));
+        assert_true(fg_option_float(r.c->values, "optimizer.lr") == (status ? 9 : results[i].lr));
         fgi_config_destroy(r.c);
     }
 }
