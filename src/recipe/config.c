@@ -14,7 +14,7 @@
 #include "option/option.h"
 #include "recipe/config_rows.h"
 #include "recipe/config_table.h"
-#include "report/helpers.h"
+#include "base/text.h"
 
 struct fgi_config {
     const fgi_config_table *table;

@@ -6,7 +6,6 @@
 
 #include <fulgurite/mesh.h>
 
-#include "report/helpers.h"
 #include "recipe/config.h"
 #include "base/alloc.h"
 #include "base/error.h"

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include <fulgurite/callback.h>
-#include "report/helpers.h"
+#include "base/buf.h"
 #include "recipe/config_rows.h"
 #include "recipe/config_table.h"
 #include "base/print.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/helpers.h"
 #include "recipe/config.h"
 #include "recipe/run.h"
 #include "base/print.h"

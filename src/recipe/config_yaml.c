@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/helpers.h"
 #include "recipe/config_table.h"
 #include "recipe/config_yaml.h"
 #include "base/file.h"

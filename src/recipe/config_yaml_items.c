@@ -11,7 +11,6 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "recipe/config_yaml.h"
-#include "report/helpers.h"
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #ifndef FGI_REPORT_RUN_DOC_H
 #define FGI_REPORT_RUN_DOC_H
 
-#include "report/doc.h"
+#include "doc/doc.h"
 #include "report/run_view.h"
 
 /* As lines of a terminal or as a page. */

@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/duration.h"
-#include "report/helpers.h"
 
 /* The values of one metric in order of its steps. */
 typedef struct fgi_run_metric {

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "report/verdict.h"
+#include "input/json_file.h"
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 

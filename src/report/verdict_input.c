@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "report/verdict.h"
+#include "input/json_file.h"
 
 static double stage(const json_t *loader, const char *key)
 {

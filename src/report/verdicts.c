@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "report/verdict.h"
+#include "input/json_file.h"
 
 static const fgi_verdict_rule rules[] = {
     {"input", "The device waits for input", fgi_verdict_input},
