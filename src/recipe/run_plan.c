@@ -165,7 +165,7 @@ static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
     put(o, "hosts", json_integer(info->host_count));
     if (fg_device_info_at(client, 0, &device, NULL) == FG_OK)
         put(o, "device_kind", json_string(device.kind));
-    put(o, "precision", json_string(fgi_config_text(r->c, "trainer.precision")));
+    put(o, "precision", json_string(r->c->trainer.numerics.precision));
     fg_status status = fg_plan_step(r->trainer, &r->task.task, &r->fit_data, &plan, err);
     if (status == FG_OK) {
         put(o, "batch_size", json_integer(plan.batch_size));

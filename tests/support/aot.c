@@ -220,7 +220,7 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
         trainer, &task, wanted->kind,
         &(fg_fit_data){.train = data, .val = data, .predict = data, .batch_size = each},
         &executable, &err));
-    out->state = fgi_trainer_state_bytes(trainer);
+    out->state = fgi_state_bytes_of(&trainer->model, trainer->client);
     out->compile_s = fg_client_stats_of(client).compile_s;
     read_numbers(executable, out);
     fg_trainer_destroy(trainer);

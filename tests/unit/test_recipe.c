@@ -337,7 +337,7 @@ static void put_inference(fgi_buf *out, size_t i)
     }
     const fg_status status = fgi_run_data_open(c, NULL, &data, &err);
     if (status == FG_OK)
-        fgi_buf_printf(out, "= %s%s%s\n\n", fgi_config_text(c, "task"),
+        fgi_buf_printf(out, "= %s%s%s\n\n", fg_option_string(c->values, "task"),
                        *data.inferred != '\0' ? "\n= " : "", data.inferred);
     else
         fgi_buf_printf(out, "! %s\n\n", err.message);
