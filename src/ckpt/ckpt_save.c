@@ -47,14 +47,12 @@ static fg_status finish_file(int fd, const char *path, fg_status status, fg_erro
     return status;
 }
 
-static fg_status write_tensors(const char *path, const fg_ckpt_tensor *tensors, size_t count,
-                               const char *const *metadata, fgi_manifest_file *out, fg_error *err)
+static fg_status write_tensors(const char *path, const fgi_tensors *tensors, fgi_manifest_file *out,
+                               fg_error *err)
 {
     int fd;
     FGI_TRY(create_file(path, &fd, err));
-    const fg_status status = fgi_safetensors_stream(fd, path, tensors, count, metadata, &out->bytes,
-                                                    &out->checksum, err);
-    return finish_file(fd, path, status, err);
+    return finish_file(fd, path, fgi_safetensors_stream(fd, path, tensors, out, err), err);
 }
 
 static fg_status write_text(const char *path, const char *text, fgi_manifest_file *out,
@@ -73,12 +71,12 @@ fg_status fg_safetensors_write(const char *path, const fg_ckpt_tensor *tensors, 
 {
     if (!path || !*path || (count > 0 && !tensors))
         return fgi_fail(err, FG_EINVAL, "fg_safetensors_write: path or tensors is NULL");
-    uint64_t bytes, checksum;
+    const fgi_tensors content = {tensors, count, metadata};
+    fgi_manifest_file unused;
     fgi_output out;
     FGI_TRY(fgi_output_open(path, &out, err));
-    const fg_status status =
-        fgi_safetensors_stream(out.fd, path, tensors, count, metadata, &bytes, &checksum, err);
-    return fgi_output_close(&out, status, err);
+    return fgi_output_close(&out, fgi_safetensors_stream(out.fd, path, &content, &unused, err),
+                            err);
 }
 
 /* Writes the model's tensors, with the attachments, because the file may be copied on its own. */
@@ -89,8 +87,8 @@ static fg_status write_model(const char *path, const fg_ckpt_content *content,
         fgi_attach_metadata(content->metadata, content->attachments, content->attachment_count);
     if (!metadata)
         return fgi_no_memory(err);
-    const fg_status status =
-        write_tensors(path, content->model, content->model_count, metadata, file, err);
+    const fgi_tensors model = {content->model, content->model_count, metadata};
+    const fg_status status = write_tensors(path, &model, file, err);
     fgi_free(metadata);
     return status;
 }
@@ -106,7 +104,8 @@ static fg_status write_part(const char *folder, const char *name, const char *te
     if (strcmp(name, FGI_CKPT_MODEL_FILE) == 0)
         return write_model(path, content, file, err);
     if (strcmp(name, FGI_CKPT_STATE_FILE) == 0)
-        return write_tensors(path, content->state, content->state_count, NULL, file, err);
+        return write_tensors(path, &(fgi_tensors){content->state, content->state_count, NULL}, file,
+                             err);
     return write_text(path, text, file, err);
 }
 
