@@ -35,10 +35,10 @@ static fg_status check_rows(const fgi_config *c, const fgi_config_key *key, fg_e
     return status;
 }
 
-fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
-                         size_t count, const char *place, fg_error *err)
+fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_items *items,
+                         fg_error *err)
 {
-    FGI_TRY(fg_option_set_items(c->values, key->path, items, count, place, err));
+    FGI_TRY(fg_option_set_items(c->values, key->path, items, err));
     return check_rows(c, key, err);
 }
 
@@ -122,8 +122,7 @@ const fg_entry *fgi_config_entry(const fgi_config *c, fg_registry_kind kind, con
 fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_entry *entry,
                             fg_option_values **out, fg_error *err)
 {
-    return fg_option_values_select(c->values, section, entry->options, entry->option_count, out,
-                                   err);
+    return fg_option_values_select(c->values, section, entry, out, err);
 }
 
 fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_entry *entry,

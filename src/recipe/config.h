@@ -101,8 +101,8 @@ fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_ent
                           void **out, fg_error *err);
 
 /* Replaces a value. Errors begin with the key's path. */
-fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
-                         size_t count, const char *place, fg_error *err);
+fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_items *items,
+                         fg_error *err);
 /* The same from a string as on the command line. */
 fg_status fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
                               const char *place, fg_error *err);

@@ -118,7 +118,8 @@ static fg_status set_tokens(fgi_yaml_reader *r, const fgi_config_key *key, struc
     char place[512];
     fg_error inner = {0};
     place_of(r, at, place, sizeof(place));
-    const fg_status status = fgi_config_set(r->c, key, tokens, count, place, &inner);
+    const fg_status status =
+        fgi_config_set(r->c, key, &(fg_option_items){tokens, count, place}, &inner);
     return status == FG_OK ? FG_OK : fgi_fail(r->err, status, "%s: %s", place, inner.message);
 }
 

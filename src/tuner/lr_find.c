@@ -241,8 +241,12 @@ fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fi
     fg_status status = fgi_trial_run(trainer, task, data, true, run_segments, &s, err);
     if (status == FG_OK) {
         pack_losses(curve, (size_t)s.options.steps);
-        status = fg_lr_suggest(curve->lr, curve->loss, curve->count, curve->segments,
-                               s.options.smoothing, curve->smoothed, &curve->suggestions, err);
+        const fg_lr_losses losses = {.lr = curve->lr,
+                                     .loss = curve->loss,
+                                     .count = curve->count,
+                                     .segments = curve->segments,
+                                     .smoothing = s.options.smoothing};
+        status = fg_lr_suggest(&losses, curve->smoothed, &curve->suggestions, err);
     }
     if (status == FG_OK)
         *out = curve;
