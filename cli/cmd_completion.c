@@ -37,9 +37,10 @@ static void put_bash_values(void)
 {
     const cli_option *o;
     put("_fulgurite_values() {\n    case \"$1\" in\n");
-    for (size_t i = 0; i < fgi_config_key_count(); i++)
-        if (*key_words(fgi_config_key_at(i)) != '\0')
-            put_bash_case(fgi_config_key_at(i)->path, key_words(fgi_config_key_at(i)));
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++)
+        if (*key_words(&fgi_config_table_built_in()->keys[i]) != '\0')
+            put_bash_case(fgi_config_table_built_in()->keys[i].path,
+                          key_words(&fgi_config_table_built_in()->keys[i]));
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         for (size_t i = 0; (o = cli_option_at(*c, i)) != NULL; i++)
             if (has_choices(o))
@@ -66,8 +67,8 @@ static void put_bash(void)
 {
     put("# bash completion for fulgurite; use: source <(fulgurite completion bash)\n"
         "_fulgurite_keys=\"");
-    for (size_t i = 0; i < fgi_config_key_count(); i++)
-        (void)printf("%s--%s=", i > 0 ? "\n" : "", fgi_config_key_at(i)->path);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++)
+        (void)printf("%s--%s=", i > 0 ? "\n" : "", fgi_config_table_built_in()->keys[i].path);
     put("\"\n_fulgurite_commands=\"");
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)printf("%s ", (*c)->name);
@@ -142,8 +143,8 @@ static void put_zsh(void)
         "# use: source <(fulgurite completion zsh)\n"
         "_fulgurite() {\n"
         "    local -a commands keys\n    keys=(\n");
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         put_zsh_option(key->path, "=", fgi_config_explain(key), key_words(key),
                        *key_words(key) != '\0');
     }

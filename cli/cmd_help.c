@@ -42,7 +42,7 @@ static int run(const cli_call *call)
     const char *topic = call->count > 0 ? call->args[0] : NULL;
     if (topic != NULL && strcmp(topic, "config") == 0)
         return help_config(call->count > 1 ? call->args[1] : NULL);
-    if (topic != NULL && fgi_config_find(topic) != NULL)
+    if (topic != NULL && fgi_config_find(NULL, topic) != NULL)
         return help_config(topic);
     const cli_command *command = topic != NULL ? cli_find_command(topic) : NULL;
     if (topic != NULL && command == NULL)

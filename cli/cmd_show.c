@@ -36,8 +36,7 @@ static void put_purpose(fgi_buf *out, const fgi_run_origin *origin)
     const char *separator = "";
     if (origin->data == NULL || origin->c == NULL)
         return;
-    fgi_buf_printf(out, "model: %s, %s of %s[", fgi_config_text(origin->c, "model.name"),
-                   fgi_config_text(origin->c, "task"),
+    fgi_buf_printf(out, "model: %s, %s of %s[", origin->c->model.name, origin->c->task,
                    json_string_value(json_object_get(input, "dtype")));
     json_array_foreach(json_object_get(input, "shape"), i, item)
         fgi_buf_printf(out, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "", json_integer_value(item));

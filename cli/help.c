@@ -173,8 +173,8 @@ static void print_program_man(FILE *out)
 static void print_keys(FILE *out)
 {
     (void)fputs(".SH CONFIGURATION\n", out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         const char *initial = key->option->initial;
         char term[160], text[2048];
         (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);

@@ -20,10 +20,10 @@ static size_t section_size(const fgi_config_key *key)
 
 static bool is_new_section(size_t index)
 {
-    const fgi_config_key *key = fgi_config_key_at(index), *before;
+    const fgi_config_key *key = &fgi_config_table_built_in()->keys[index], *before;
     if (index == 0)
         return true;
-    before = fgi_config_key_at(index - 1);
+    before = &fgi_config_table_built_in()->keys[index - 1];
     const size_t size = section_size(key);
     return size != section_size(before) || strncmp(key->path, before->path, size) != 0;
 }
@@ -49,14 +49,16 @@ static void print_wrapped(fgi_buf *out, const char *words, int indent, int used)
 void key_help_put_names(fgi_buf *out)
 {
     char names[2048];
-    for (size_t i = 0; i < fgi_config_key_count();) {
-        const size_t size = section_size(fgi_config_key_at(i));
-        const char *section = size > 0 ? fgi_config_key_at(i)->path : "";
+    for (size_t i = 0; i < fgi_config_table_built_in()->count;) {
+        const size_t size = section_size(&fgi_config_table_built_in()->keys[i]);
+        const char *section = size > 0 ? fgi_config_table_built_in()->keys[i].path : "";
         size_t used = 0;
         do {
-            const char *name = fgi_config_key_at(i)->path + (size > 0 ? size + 1 : 0);
+            const char *name =
+                fgi_config_table_built_in()->keys[i].path + (size > 0 ? size + 1 : 0);
             used += (size_t)fgi_snprintf(names + used, sizeof(names) - used, "%s ", name);
-        } while (++i < fgi_config_key_count() && !is_new_section(i) && used < sizeof(names) - 128);
+        } while (++i < fgi_config_table_built_in()->count && !is_new_section(i) &&
+                 used < sizeof(names) - 128);
         fgi_buf_printf(out, "  %-10.*s", (int)size, section);
         print_wrapped(out, names, 13, 12);
     }
@@ -93,8 +95,8 @@ static void print_row(fgi_buf *out, const fg_entry *entry)
 static bool put_rows(fgi_buf *out, const char *about)
 {
     bool has_any = false;
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         const fg_registry *registry = fgi_config_table_built_in()->registry;
         for (size_t k = 0; key->has_entries && k < fg_registry_count(registry, key->kind); k++) {
             const fg_entry *entry = fg_registry_at(registry, key->kind, k);
@@ -124,8 +126,8 @@ bool key_help_put(fgi_buf *out, const char *about)
         fgi_buf_puts(
             out, "The keys of a configuration, each with an example. In a file `--a.b=VALUE` is\n"
                  "\n  a:\n    b: VALUE\n");
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         is_in_section = is_in_section && !is_new_section(i);
         if (!is_about(about, key))
             continue;
@@ -210,8 +212,8 @@ static void print_reference_row(fgi_buf *out, const fg_entry *entry)
 /* A section for each key that lists rows, such as callbacks, with the options of each row. */
 static void print_reference_rows(fgi_buf *out)
 {
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         const fg_registry *registry = fgi_config_table_built_in()->registry;
         if (!key->has_entries)
             continue;
@@ -228,7 +230,7 @@ static void print_key_row(fgi_buf *out, const fgi_config *c, const fgi_config_ke
 {
     fgi_buf_printf(out, "| `%s` | ", key->path);
     print_cell(out, fgi_config_type(key));
-    fgi_buf_printf(out, " | `%s` | `%s` | ", fgi_config_format(c, key), key->option->example);
+    fgi_buf_printf(out, " | `%s` | `%s` | ", fgi_config_format(c, key->path), key->option->example);
     print_cell(out, fgi_config_explain(key));
     if (key->has_entries) {
         fgi_buf_printf(out, " See [%s](#", key->path);
@@ -242,8 +244,8 @@ void key_help_put_reference(fgi_buf *out)
 {
     fgi_config *c = cli_need(fgi_config_create(NULL, NULL));
     print_introduction(out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         char section[32];
         (void)fgi_snprintf(section, sizeof section, "%.*s", (int)section_size(key), key->path);
         const char *help = fgi_config_section_help(section);
@@ -273,5 +275,5 @@ const char *key_words(const fgi_config_key *key)
 const char *key_suggest(const char *path)
 {
     const char *section = strchr(path, '.') == NULL ? fgi_config_suggest_section(path) : NULL;
-    return section != NULL ? section : fgi_config_suggest(path);
+    return section != NULL ? section : fgi_config_suggest(NULL, path);
 }

@@ -191,7 +191,7 @@ static bool take_override(parser *p, const char *word, const char *equals)
     if (equals == NULL) {
         char *text = joined[p->out->override_count];
         const bool is_alone =
-            fgi_config_find(word)->option->kind == FG_OPTION_BOOL && !has_truth(p);
+            fgi_config_find(NULL, word)->option->kind == FG_OPTION_BOOL && !has_truth(p);
         if (!is_alone && p->next == p->argc)
             return usage(p, "a value is missing for key", word, NULL);
         const char *value = is_alone ? "true" : p->argv[p->next++];
@@ -207,7 +207,7 @@ static bool refuse_unknown(parser *p, const char *name)
 {
     const char *near = nearest_option(p->command, name);
     if (near == NULL || find_long(p->command, near, strlen(near)) != NULL ||
-        fgi_config_find(near) != NULL)
+        fgi_config_find(NULL, near) != NULL)
         return usage(p, "unknown option", name, near);
     p->is_over = true;
     p->status = cli_complain(CLI_USAGE, p->command->name,
@@ -226,7 +226,7 @@ static bool parse_long(parser *p, const char *word)
     const cli_option *o = find_long(p->command, word, size);
     if (o != NULL)
         return apply(p, o, equals != NULL ? equals + 1 : NULL);
-    if (p->command->takes_config && fgi_config_find(name) != NULL)
+    if (p->command->takes_config && fgi_config_find(NULL, name) != NULL)
         return take_override(p, word, equals);
     return refuse_unknown(p, name);
 }
@@ -239,7 +239,7 @@ static const char *key_of(const parser *p, const char *word)
     if (!p->command->takes_config || word[size] == '\0')
         return NULL;
     (void)snprintf(name, sizeof(name), "%.*s", (int)(size < 127 ? size : 127), word);
-    return fgi_config_find(name) != NULL ? word : NULL;
+    return fgi_config_find(NULL, name) != NULL ? word : NULL;
 }
 
 static bool parse_letters(parser *p, const char *word)

@@ -184,7 +184,7 @@ static fg_status open_all(view *v, const char *path, const char *augment, fg_err
     v->config = fgi_config_create(NULL, err);
     if (v->config == NULL)
         return fgi_no_memory(err);
-    FGI_TRY(fgi_config_set_text(v->config, fgi_config_find(KEY), augment, "--augment", err));
+    FGI_TRY(fgi_config_set(v->config, KEY, augment, "--augment", err));
     FGI_TRY(fgi_config_rows_make(v->config, KEY, &v->rows, err));
     if (v->rows.count == 0)
         return fgi_fail(err, FG_EINVAL,

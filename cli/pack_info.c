@@ -248,7 +248,7 @@ static void put_metadata(fgi_doc *d, const char *metadata)
     json_t *object = fgi_json_load(metadata, strlen(metadata), JSON_DECODE_ANY, NULL), *value;
     const char *key;
     if (json_is_object(object)) {
-        fgi_doc_heading(d, 3, "metadata");
+        fgi_doc_heading(d, 2, "metadata");
     } else {
         (void)fg_catalog_escape(metadata, line, sizeof line);
         fgi_doc_fact(d, "metadata", "%s", line);

@@ -66,21 +66,25 @@ FG_API FG_MUST_USE fg_status fg_lr_suggest(const fg_lr_losses *losses, double *o
  * of the optimizer, before scaling. */
 typedef void fg_lr_step_fn(void *self, int segment, int64_t step, double lr, double loss);
 
+/* A member that is 0 is not given. */
 typedef struct fg_lr_find_options {
-    double min_lr;  /* > 0                                                                [1e-7] */
-    double max_lr;  /* > min_lr                                                             [10] */
-    int64_t steps;  /* optimizer steps of a sweep, at least 10                             [100] */
-    bool is_linear; /* the learning rate increases linearly                [false: exponentially] */
-    int segments;   /* sweeps from the same weights, each with samples in a different order, whose
-                       losses are averaged                                                   [3] */
-    double diverged;  /* a sweep stops when the running mean of the loss exceeds its lowest value by
-                         this many times its fall, or a tenth of its level if that is more; or when
-                         the loss is not finite. FG_ZERO: only then                           [4] */
-    double smoothing; /* as for fg_lr_suggest                                            [0.2] */
+    double min_lr;     /* > 0                                                             [1e-7] */
+    double max_lr;     /* > min_lr                                                          [10] */
+    int64_t steps;     /* optimizer steps of a sweep, 10 to 10000                          [100] */
+    const char *sweep; /* how the learning rate increases: exponential, linear     [exponential] */
+    int64_t segments;  /* sweeps from the same weights, each with samples in a different order,
+                          whose losses are averaged; at most 100                             [3] */
+    double diverged;   /* a sweep stops when the running mean of the loss exceeds its lowest value
+                          by this many times its fall, or a tenth of its level if that is more; or
+                          when the loss is not finite. FG_ZERO: only then                    [4] */
+    double smoothing;  /* as for fg_lr_suggest                                             [0.2] */
     fg_lr_step_fn *step; /* NULL: none */
     void *self;
     uint64_t reserved[4];
 } fg_lr_find_options;
+
+/* The row that describes these options, as in the section `tuner` of a configuration. */
+FG_API const fg_entry *fg_lr_find_options_row(void);
 
 /* Runs one training step with the batch of `fit`, which fg_trainer_find_batch has found by
  * compiling, because a device may have less free memory than the compiler assumes. If a device runs

@@ -156,6 +156,20 @@ static void lay_out(block *b, const fg_entry *entry, const fg_option_values *val
             self != NULL ? self + entry->options[i].offset : NULL);
 }
 
+fg_status fgi_option_put(fg_option_values *values, const fg_option *option, void *self,
+                         fg_error *err)
+{
+    const fgi_option_value *v = &values->values[option - values->options];
+    block b = {.base = NULL};
+    put(&b, option, v, NULL);
+    b.base = fgi_arena_alloc(&values->arena, b.used + 1);
+    if (b.base == NULL)
+        return fgi_no_memory(err);
+    b.used = 0;
+    put(&b, option, v, (char *)self + option->offset);
+    return FG_OK;
+}
+
 static fg_status create(const fg_entry *entry, const fg_option_values *values, bool is_for_c,
                         void **out, fg_error *err)
 {

@@ -80,9 +80,13 @@ fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, 
 /* The same as a C program would write it, for fgi_row_of: FG_ZERO and FG_NONE instead of 0. */
 fg_status fgi_row_create_for_c(const fg_entry *entry, const fg_option_values *values, void **out,
                                fg_error *err);
-/* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. Members
- * that are no options are copied. NULL: all defaults. Errors: FG_EINVAL for a value out of range
- * ("sgd: lr: expected ..."), FG_ENOMEM. */
+/* Writes the value of an option of the table to its member of `self`; strings and lists belong to
+ * the values, also after the option is set again. Errors: FG_ENOMEM. */
+fg_status fgi_option_put(fg_option_values *values, const fg_option *option, void *self,
+                         fg_error *err);
+/* The struct of a row from that of a C program, where 0 means the default, FG_ZERO and FG_NONE 0.
+ * Members that are no options are copied. NULL: all defaults. Errors: FG_EINVAL for a value out of
+ * range ("sgd: lr: expected ..."), FG_ENOMEM. */
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err);
 /* Completes the struct of a row; may be NULL. */
 typedef fg_status fgi_row_init(void *self, const fg_option_values *values, fg_error *err);

@@ -8,11 +8,12 @@
 #ifndef FGI_RECIPE_CONFIG_H
 #define FGI_RECIPE_CONFIG_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <fulgurite/option.h>
 #include <fulgurite/registry.h>
+#include <fulgurite/train.h>
+#include <fulgurite/tuner.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 
 /* One key. */
@@ -22,17 +23,69 @@ typedef struct fgi_config_key {
     const char *only;      /* "data.format=csv|npy": only then it has an effect; NULL: always */
     bool has_entries;      /* of kind FG_OPTION_ENTRIES: its elements name rows */
     fg_registry_kind kind; /* of these rows */
+    bool is_member;        /* its value is a member of fgi_config */
 } fgi_config_key;
+
+typedef struct fgi_config_table {
+    fgi_arena arena; /* derived strings */
+    const fg_registry *registry;
+    fg_option *options; /* of the keys, with full paths as names */
+    fgi_config_key *keys;
+    size_t count;
+    bool has_failed; /* out of memory during construction */
+} fgi_config_table;
+
+/* The keys of the built-in rows: created once, never destroyed, constant; NULL when out of memory.
+ * */
+const fgi_config_table *fgi_config_table_built_in(void);
+/* The key of that path, or NULL; the path that was probably meant by an unknown one, or NULL.
+ * table: NULL: the built-in one. */
+const fgi_config_key *fgi_config_find(const fgi_config_table *table, const char *path);
+const char *fgi_config_suggest(const fgi_config_table *table, const char *path);
+
+/* The values of all keys. Those that are no options of a row are members, named like the keys, and
+ * read-only: they change with the functions below. A number that is auto is FG_AUTO or NaN; a
+ * string that is auto or not given is NULL. Options of rows are read from `values`, by their paths
+ * (option.h), or fill a row's struct. */
+typedef struct fgi_config {
+    const char *task;
+    struct {
+        const char *name;
+        int64_t classes;
+        const char *weights, *weights_prefix;
+        fg_strings weights_skip, freeze;
+        bool weights_partial;
+    } model;
+    struct {
+        const char *format, *sampling;
+        double val_fraction, scale;
+        int64_t split_seed;
+        bool stratify;
+        fg_floats mean, std;
+        fg_strings augment;
+    } data;
+    struct {
+        const char *name;
+    } loss, optimizer, schedule;
+    fg_lr_find_options tuner;
+    bool lr_find; /* tuner.lr_find */
+    const char *lr_suggestion;
+    fg_trainer_options trainer;
+    struct { /* further keys of the section trainer */
+        const char *tpu_cores, *mesh, *dir, *resume;
+        int64_t model_devices, batch_size, global_batch_size, workers;
+        fg_strings sharding, callbacks, loggers;
+        bool slurm_requeue;
+    } run;
+
+    fg_option_values *values;
+    const fg_registry *registry; /* whose rows can be named */
+    const fgi_config_table *table;
+    fgi_config_table *own_table; /* of the caller's registry; NULL: the built-in one */
+} fgi_config;
 
 enum { FGI_CONFIG_MAX_KEYS = 512 };
 
-/* The keys of the built-in rows. */
-size_t fgi_config_key_count(void);
-const fgi_config_key *fgi_config_key_at(size_t index);
-/* The key of that path, or NULL. */
-const fgi_config_key *fgi_config_find(const char *path);
-/* The path that was probably meant by an unknown one, or NULL. */
-const char *fgi_config_suggest(const char *path);
 /* The section that was probably meant by an unknown name, or NULL. */
 const char *fgi_config_suggest_section(const char *name);
 /* The description of a section ("trainer"), or NULL if there is no such section. */
@@ -46,9 +99,6 @@ enum { FGI_CONFIG_WORDS = 4096 };
 /* The help and when it applies, "The inputs. Only with data.format npy."; also in a static
  * buffer. */
 const char *fgi_config_explain(const fgi_config_key *key);
-
-/* The values of all keys. */
-typedef struct fgi_config fgi_config;
 
 /* A configuration of defaults. registry: the rows that can be named, borrowed; NULL: the built-in
  * ones. Returns NULL and an error (err may be NULL): FG_ENOMEM; FG_EINVAL if an option of a row has
@@ -87,9 +137,8 @@ void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *
 /* Whether the key has an effect, given the values of other keys (fgi_config_key.only). */
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key);
 
-/* The registry; the row named by a choice (see registry.h); the values of the row's options, taken
- * from the keys of a section, which the caller destroys. */
-const fg_registry *fgi_config_registry(const fgi_config *c);
+/* The row with the name that a key gives; the values of the row's options, taken from the keys of a
+ * section, which the caller destroys. */
 const fg_entry *fgi_config_entry(const fgi_config *c, fg_registry_kind kind, const char *path,
                                  fg_error *err);
 fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_entry *entry,
@@ -100,33 +149,15 @@ fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_e
 fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_entry *entry,
                           void **out, fg_error *err);
 
-/* Replaces a value. Errors begin with the key's path. */
-fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_items *items,
+/* Replaces a value by that of a string as on the command line. Errors begin with the key's path. */
+fg_status fgi_config_set(fgi_config *c, const char *path, const char *text, const char *place,
                          fg_error *err);
-/* The same from a string as on the command line. */
-fg_status fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
-                              const char *place, fg_error *err);
+/* The same by the elements of a list. */
+fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_items *items,
+                               fg_error *err);
 /* Resets a key to its default. */
-fg_status fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
+fg_status fgi_config_reset(fgi_config *c, const char *path, fg_error *err);
 
-/* Values. The key must exist and be of that kind. */
-bool fgi_config_is_given(const fgi_config *c,
-                         const char *path); /* whether the file or the command line sets it */
-bool fgi_config_is_auto(const fgi_config *c, const char *path);
-int64_t fgi_config_int(const fgi_config *c, const char *path);
-double fgi_config_float(const fgi_config *c, const char *path);
-bool fgi_config_bool(const fgi_config *c, const char *path);
-/* Strings, choices and devices; NULL if the key is empty. */
-const char *fgi_config_text(const fgi_config *c, const char *path);
-/* The number of elements of a list, and one element. */
-size_t fgi_config_count(const fgi_config *c, const char *path);
-int64_t fgi_config_int_at(const fgi_config *c, const char *path, size_t index);
-double fgi_config_float_at(const fgi_config *c, const char *path, size_t index);
-const char *fgi_config_text_at(const fgi_config *c, const char *path, size_t index);
-/* An amount as a count: a fraction of `whole` (at least 1), or the count given. */
-int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole);
-/* An amount that is a fraction; -1: it is a count. */
-double fgi_config_fraction(const fgi_config *c, const char *path);
 /* Whether the command line sets the key. */
 bool fgi_config_is_overridden(const fgi_config *c, const char *path);
 /* The source of the value for messages: "run.yaml:3:7", "--a.b", "default". */
@@ -138,8 +169,42 @@ const char *fgi_config_where(const fgi_config *c, const char *path);
  * name. */
 char *fgi_config_file(const fgi_config *c, const char *path, int *out_line);
 
+/* ---- rows that a key lists (FG_OPTION_ENTRIES), with the values of their options -------------*/
+
+/* One element of the list. */
+typedef struct fgi_config_listed {
+    const fg_entry *entry; /* the type of the row follows from the key's kind */
+    fg_option_values *values;
+    void *own; /* the struct of an augmentation */
+} fgi_config_listed;
+
+typedef struct fgi_config_rows {
+    fgi_config_listed *at;
+    size_t count;
+} fgi_config_rows;
+
+/* Reads the list of a key (fgi_config_key.has_entries). The configuration checks it when the key is
+ * set, so that only memory can be missing later. Values name the place of the key in messages. Free
+ * *out, also after a failure. Errors: FG_EINVAL for an unknown row or option, an invalid value, and
+ * a row without options that is listed twice, with the path of the key ("trainer.callbacks: unknown
+ * callback ..."); FG_ENOMEM. */
+fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config_rows *out,
+                               fg_error *err);
+void fgi_config_rows_free(fgi_config_rows *rows);
+
+/* ---- devices (config_devices.c) -------------------------------------------------------------- */
+
+/* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it. */
+fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
+/* The rules of trainer.sharding. Free *out even after a failure. */
+fg_status fgi_config_rules(const fgi_config *c, fg_sharding_rule **out, size_t *out_count,
+                           fg_error *err);
+void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
+
+/* ---- YAML ------------------------------------------------------------------------------------ */
+
 /* The value as YAML in a static buffer (cut at 16 kB); valid until the next call. */
-const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key);
+const char *fgi_config_format(const fgi_config *c, const char *path);
 
 /* The whole configuration as YAML; with_comments explains each key. */
 void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments);

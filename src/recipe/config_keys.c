@@ -6,145 +6,126 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recipe/config_table.h"
 
-/* clang-format off */
+#define KEY(path, member, kind, initial, range, example, ...)                                      \
+    FG_OPTION_AS(path, fgi_config, member, kind, initial, range, example, __VA_ARGS__)
+
 static const fg_option task_rows[] = {
-    {.name = "task", .kind = FG_OPTION_CHOICE, .initial = "auto", .range = "auto|classification|regression", .spellings =
-      "classify=classification|classifier=classification|regressor=regression", .example = "regression", .help =
-      "What to predict: a class (cross-entropy loss, accuracy) or numbers (loss: mean squared "
-      "error; metrics: MAE, RMSE and R^2). auto: the task of loss.name, or classification if "
-      "model.classes is given; otherwise inferred from the targets, which is printed."},
+    KEY("task", task, CHOICE, "auto", "auto|classification|regression", "regression",
+        "What to predict: a class (cross-entropy loss, accuracy) or numbers (loss: mean squared "
+        "error; metrics: MAE, RMSE and R^2). auto: the task of loss.name, or classification if "
+        "model.classes is given; otherwise inferred from the targets, which is printed.",
+        .spellings = "classify=classification|classifier=classification|regressor=regression"),
 };
 
 static const fg_option model_rows[] = {
-    {.name = "model.classes", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|2..16777216", .example = "10", .help =
-      "Number of classes. auto: as many as the data have, which is an error if most of them have a "
-      "single sample, or if there are more than 100 with fewer than 10 samples each on average, or "
-      "more than 1000; give the number to train such a classifier.", .only = "task=classification"},
-    {.name = "model.weights", .kind = FG_OPTION_STRING, .example = "pretrained.safetensors",
-      .help =
-      "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
-      "lists the names of its tensors."},
-    {.name = "model.weights_prefix", .kind = FG_OPTION_STRING, .example = "backbone.", .help =
-      "Load only the tensors of model.weights whose names start with this, and remove it from "
-      "their names."},
-    {.name = "model.weights_skip", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
-      "[fc.*]", .help =
-      "Do not load these variables of the model, such as a different head; * matches any text."},
-    {.name = "model.weights_partial", .kind = FG_OPTION_BOOL, .initial = "false", .example =
-      "true", .help =
-      "Variables that model.weights does not have, or has with a different shape, keep their "
-      "random initial values. What was loaded is printed."},
-    {.name = "model.freeze", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
-      "[layer1.*, fc1.bias]", .help =
-      "Do not train the parameters whose names match one of these patterns; * matches any text. A "
-      "batch norm whose running_mean matches keeps its running statistics. `fulgurite show` lists "
-      "the names."},
+    KEY("model.classes", model.classes, INT, "auto", "auto|2..16777216", "10",
+        "Number of classes. auto: as many as the data have, which is an error if most of them "
+        "have a single sample, or if there are more than 100 with fewer than 10 samples each on "
+        "average, or more than 1000; give the number to train such a classifier.",
+        .only = "task=classification"),
+    KEY("model.weights", model.weights, STRING, NULL, NULL, "pretrained.safetensors",
+        "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
+        "lists the names of its tensors."),
+    KEY("model.weights_prefix", model.weights_prefix, STRING, NULL, NULL, "backbone.",
+        "Load only the tensors of model.weights whose names start with this, and remove it from "
+        "their names."),
+    KEY("model.weights_skip", model.weights_skip, STRINGS, "[]", NULL, "[fc.*]",
+        "Do not load these variables of the model, such as a different head; * matches any text."),
+    KEY("model.weights_partial", model.weights_partial, BOOL, "false", NULL, "true",
+        "Variables that model.weights does not have, or has with a different shape, keep their "
+        "random initial values. What was loaded is printed."),
+    KEY("model.freeze", model.freeze, STRINGS, "[]", NULL, "[layer1.*, fc1.bias]",
+        "Do not train the parameters whose names match one of these patterns; * matches any text. "
+        "A batch norm whose running_mean matches keeps its running statistics. `fulgurite show` "
+        "lists the names."),
 };
 
 static const fg_option data_rows[] = {
-    {.name = "data.val_fraction", .kind = FG_OPTION_FLOAT, .initial = "0", .range = "0..<1", .example = "0.2", .help =
-      "Hold out this fraction of the training samples for validation. Samples of one group (of a "
-      "list of images, or of a pack) stay together. If it is 0, idx, cifar10 and cifar100 use their own "
-      "validation files."},
-    {.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .range = "0..", .example = "1", .help =
-      "Seed that selects the samples held out by val_fraction."},
-    {.name = "data.stratify", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false", .help =
-      "Let val_fraction hold out the same fraction of every class. A class with a single sample stays "
-      "in the training set. false: any samples, as versions without this key did.", .only = "task=classification"},
-    {.name = "data.sampling", .kind = FG_OPTION_CHOICE, .initial = "uniform", .range = "uniform|balanced", .example = "balanced", .help =
-      "How often training samples are drawn in an epoch. uniform: each once. balanced: rare "
-      "classes several times and frequent ones partly, so that all classes are equally frequent "
-      "and the number of samples stays the same. Validation is not affected.", .only = "task=classification"},
-    {.name = "data.scale", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|0<..", .example = "0.0625", .help =
-      "Factor for the inputs, applied on the device. auto: 1/255 for integers (pixels), 1 for "
-      "floats."},
-    {.name = "data.mean", .kind = FG_OPTION_FLOATS, .initial = "[]", .example =
-      "[0.485, 0.456, 0.406]", .help =
-      "Subtracted after scaling: one number, or one for each channel (last dimension)."},
-    {.name = "data.std", .kind = FG_OPTION_FLOATS, .initial = "[]", .range = "0<..", .example = "[0.229, 0.224, 0.225]", .help =
-      "Divisor after subtracting the mean: one number, or one for each channel."},
-    {.name = "data.augment", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
-      "[random_crop(padding=4), random_flip]", .help =
-      "Augmentations applied to images on the device, in this order, between scaling and "
-      "subtracting the mean. Random ones apply to training only; in evaluation, those that change "
-      "the size crop or resize the center."},
+    KEY("data.val_fraction", data.val_fraction, FLOAT, "0", "0..<1", "0.2",
+        "Hold out this fraction of the training samples for validation. Samples of one group (of "
+        "a list of images, or of a pack) stay together. If it is 0, idx, cifar10 and cifar100 use "
+        "their own validation files."),
+    KEY("data.split_seed", data.split_seed, INT, "0", "0..", "1",
+        "Seed that selects the samples held out by val_fraction."),
+    KEY("data.stratify", data.stratify, BOOL, "true", NULL, "false",
+        "Let val_fraction hold out the same fraction of every class. A class with a single sample "
+        "stays in the training set. false: any samples, as versions without this key did.",
+        .only = "task=classification"),
+    KEY("data.sampling", data.sampling, CHOICE, "uniform", "uniform|balanced", "balanced",
+        "How often training samples are drawn in an epoch. uniform: each once. balanced: rare "
+        "classes several times and frequent ones partly, so that all classes are equally frequent "
+        "and the number of samples stays the same. Validation is not affected.",
+        .only = "task=classification"),
+    KEY("data.scale", data.scale, FLOAT, "auto", "auto|0<..", "0.0625",
+        "Factor for the inputs, applied on the device. auto: 1/255 for integers (pixels), 1 for "
+        "floats."),
+    KEY("data.mean", data.mean, FLOATS, "[]", NULL, "[0.485, 0.456, 0.406]",
+        "Subtracted after scaling: one number, or one for each channel (last dimension)."),
+    KEY("data.std", data.std, FLOATS, "[]", "0<..", "[0.229, 0.224, 0.225]",
+        "Divisor after subtracting the mean: one number, or one for each channel."),
+    KEY("data.augment", data.augment, ENTRIES, "[]", NULL, "[random_crop(padding=4), random_flip]",
+        "Augmentations applied to images on the device, in this order, between scaling and "
+        "subtracting the mean. Random ones apply to training only; in evaluation, those that "
+        "change the size crop or resize the center."),
 };
 
 static const fg_option tuner_rows[] = {
-    {.name = "tuner.lr_find", .kind = FG_OPTION_BOOL, .initial = "false", .example = "true",
-      .help =
-      "Before training, find a learning rate as `fulgurite lr-find` does, and use it as "
-      "optimizer.lr. A resumed run keeps the one that it began with."},
-    {.name = "tuner.suggestion", .kind = FG_OPTION_CHOICE, .initial = "valley", .range = "valley|steep|slide|minimum", .example = "steep", .help =
-      "Which of the suggestions lr_find uses. valley: the middle of the part of the curve in "
-      "which the loss falls; steep: where it falls fastest; slide: a cautious "
-      "one, before the fall or early in it; minimum: a tenth of the one with the lowest loss.", .only = "tuner.lr_find=true"},
-    {.name = "tuner.min_lr", .kind = FG_OPTION_FLOAT, .initial = "1e-07", .range = "0<..", .example = "1e-6", .help = "The lowest learning rate of a sweep."},
-    {.name = "tuner.max_lr", .kind = FG_OPTION_FLOAT, .initial = "10", .range = "0<..", .example = "1", .help =
-      "The highest learning rate of a sweep; it ends earlier if the loss diverges."},
-    {.name = "tuner.steps", .kind = FG_OPTION_INT, .initial = "100", .range = "10..10000", .example = "200", .help = "Optimizer steps of a sweep."},
-    {.name = "tuner.sweep", .kind = FG_OPTION_CHOICE, .initial = "exponential", .range = "exponential|linear", .example = "linear", .help =
-      "How the learning rate increases from step to step."},
-    {.name = "tuner.segments", .kind = FG_OPTION_INT, .initial = "3", .range = "1..100", .example = "5", .help =
-      "Number of sweeps. Each starts from the same weights and reads the samples in a different "
-      "order; their losses are averaged, and their spread is reported."},
-    {.name = "tuner.diverged", .kind = FG_OPTION_FLOAT, .initial = "4", .range = "0..", .example = "10", .help =
-      "End a sweep when the running mean of the loss exceeds its lowest value by this many times "
-      "its fall (at least a tenth of the loss at the start). 0: only when the loss is not finite."},
-    {.name = "tuner.smoothing", .kind = FG_OPTION_FLOAT, .initial = "0.2", .range = "1e-6..1", .example = "0.3", .help =
-      "Width of the local fit that smooths the curve, as a fraction of the logarithmic range of "
-      "learning rates."},
+    KEY("tuner.lr_find", lr_find, BOOL, "false", NULL, "true",
+        "Before training, find a learning rate as `fulgurite lr-find` does, and use it as "
+        "optimizer.lr. A resumed run keeps the one that it began with."),
+    KEY("tuner.suggestion", lr_suggestion, CHOICE, "valley", "valley|steep|slide|minimum", "steep",
+        "Which of the suggestions lr_find uses. valley: the middle of the part of the curve in "
+        "which the loss falls; steep: where it falls fastest; slide: a cautious one, before the "
+        "fall or early in it; minimum: a tenth of the one with the lowest loss.",
+        .only = "tuner.lr_find=true"),
 };
 
 static const fg_option trainer_rows[] = {
-    {.name = "trainer.tpu_cores", .kind = FG_OPTION_DEVICES, .range = "auto", .example = "8",
-      .help = "Old spelling of accelerator: tpu with devices."},
-    {.name = "trainer.model_devices", .kind = FG_OPTION_INT, .initial = "1", .range = "1..1024", .example = "2", .help =
-      "Devices along the model axis of the mesh, across which the batch is not sharded; must "
-      "divide the number of devices."},
-    {.name = "trainer.mesh", .kind = FG_OPTION_STRING, .example = "data=2,fsdp=2,model=2", .help
-      = "Named axes of the device mesh and their sizes, instead of model_devices; -1: all "
-      "remaining devices. Batches are sharded over the axes data and fsdp, the parameters of "
-      "strategy fsdp over the axis fsdp (without one, over data)."},
-    {.name = "trainer.sharding", .kind = FG_OPTION_RULES, .initial = "[]", .example =
-      "[fc1.*=model, fc2.weight=none/model]", .help =
-      "Shards parameters by name across the mesh; the first rule that matches applies. match is "
-      "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis of "
-      "the mesh (data+fsdp: two axes), or none, for each dimension in the order of checkpoint "
-      "files."},
-    {.name = "trainer.batch_size", .kind = FG_OPTION_INT, .initial = "32", .range = "1..16777216", .example = "64", .help = "Samples per device and batch."},
-    {.name = "trainer.global_batch_size", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|1..16777216", .example = "256", .help =
-      "Samples per batch on all devices together, instead of batch_size; must be divisible by the "
-      "number of devices."},
-    {.name = "trainer.run_dir", .kind = FG_OPTION_STRING, .initial = "auto", .range = "auto", .example = "runs/baseline", .help =
-      "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "
-      "file."},
-    {.name = "trainer.resume", .kind = FG_OPTION_STRING, .example = "last", .help =
-      "Continue from a checkpoint: last, best or a path. auto: from last if there is one, "
-      "otherwise from the start."},
-    {.name = "trainer.slurm_requeue", .kind = FG_OPTION_BOOL, .initial = "false", .example =
-      "true", .help =
-      "In a SLURM job, save and stop on SIGUSR1, then queue the job again (`scontrol requeue`); "
-      "requires trainer.resume=auto. SLURM sends the signal before the end of the job with #SBATCH "
-      "--signal=USR1@90."},
-    {.name = "trainer.callbacks", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
-      "[early_stop(patience=5)]", .help =
-      "Callbacks, in the order in which they are called, each with the options that differ from "
-      "their defaults."},
-    {.name = "trainer.loggers", .kind = FG_OPTION_ENTRIES, .initial = "[csv, jsonl]", .example =
-      "[jsonl]", .help =
-      "Loggers of `fit`: where the metrics are written; []: nowhere."},
-    {.name = "trainer.workers", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|1..1024", .example = "4", .help =
-      "Threads that load and prepare batches. auto: one per processor, within the CPU "
-      "quota of a container, up to the number of batches that are prepared ahead."},
+    KEY("trainer.tpu_cores", run.tpu_cores, DEVICES, NULL, "auto", "8",
+        "Old spelling of accelerator: tpu with devices."),
+    KEY("trainer.model_devices", run.model_devices, INT, "1", "1..1024", "2",
+        "Devices along the model axis of the mesh, across which the batch is not sharded; must "
+        "divide the number of devices."),
+    KEY("trainer.mesh", run.mesh, STRING, NULL, NULL, "data=2,fsdp=2,model=2",
+        "Named axes of the device mesh and their sizes, instead of model_devices; -1: all "
+        "remaining devices. Batches are sharded over the axes data and fsdp, the parameters of "
+        "strategy fsdp over the axis fsdp (without one, over data)."),
+    KEY("trainer.sharding", run.sharding, RULES, "[]", NULL, "[fc1.*=model, fc2.weight=none/model]",
+        "Shards parameters by name across the mesh; the first rule that matches applies. match is "
+        "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis "
+        "of the mesh (data+fsdp: two axes), or none, for each dimension in the order of "
+        "checkpoint files."),
+    KEY("trainer.batch_size", run.batch_size, INT, "32", "1..16777216", "64",
+        "Samples per device and batch."),
+    KEY("trainer.global_batch_size", run.global_batch_size, INT, "auto", "auto|1..16777216", "256",
+        "Samples per batch on all devices together, instead of batch_size; must be divisible by "
+        "the number of devices."),
+    KEY("trainer.run_dir", run.dir, STRING, "auto", "auto", "runs/baseline",
+        "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "
+        "file."),
+    KEY("trainer.resume", run.resume, STRING, NULL, NULL, "last",
+        "Continue from a checkpoint: last, best or a path. auto: from last if there is one, "
+        "otherwise from the start."),
+    KEY("trainer.slurm_requeue", run.slurm_requeue, BOOL, "false", NULL, "true",
+        "In a SLURM job, save and stop on SIGUSR1, then queue the job again (`scontrol requeue`); "
+        "requires trainer.resume=auto. SLURM sends the signal before the end of the job with "
+        "#SBATCH --signal=USR1@90."),
+    KEY("trainer.callbacks", run.callbacks, ENTRIES, "[]", NULL, "[early_stop(patience=5)]",
+        "Callbacks, in the order in which they are called, each with the options that differ from "
+        "their defaults."),
+    KEY("trainer.loggers", run.loggers, ENTRIES, "[csv, jsonl]", NULL, "[jsonl]",
+        "Loggers of `fit`: where the metrics are written; []: nowhere."),
+    KEY("trainer.workers", run.workers, INT, "auto", "auto|1..1024", "4",
+        "Threads that load and prepare batches. auto: one per processor, within the CPU quota of "
+        "a container, up to the number of batches that are prepared ahead."),
 };
-/* clang-format on */
 
 #define ROWS(list) .options = (list), .option_count = sizeof(list) / sizeof((list)[0])
 
 const fgi_config_section fgi_config_sections[] = {
     {.name = "", .help = NULL, ROWS(task_rows)},
     {.name = "model",
+     .name_offset = offsetof(fgi_config, model.name),
      .help = "the network to train",
      .has_entries = true,
      .kind = FG_REGISTRY_MODEL,
@@ -153,6 +134,7 @@ const fgi_config_section fgi_config_sections[] = {
      .after = "The sizes of the input and the output come from the data.",
      ROWS(model_rows)},
     {.name = "loss",
+     .name_offset = offsetof(fgi_config, loss.name),
      .help = "what training minimizes",
      .has_entries = true,
      .kind = FG_REGISTRY_LOSS,
@@ -161,6 +143,7 @@ const fgi_config_section fgi_config_sections[] = {
      .before = "The loss.",
      .after = "auto: cross_entropy for task classification, mse for regression."},
     {.name = "data",
+     .name_offset = offsetof(fgi_config, data.format),
      .help = "training, validation and test data",
      .has_entries = true,
      .kind = FG_REGISTRY_FORMAT,
@@ -169,21 +152,28 @@ const fgi_config_section fgi_config_sections[] = {
      .before = "Format of the data; required.",
      ROWS(data_rows)},
     {.name = "optimizer",
+     .name_offset = offsetof(fgi_config, optimizer.name),
      .help = "the parameter update",
      .has_entries = true,
      .kind = FG_REGISTRY_OPTIMIZER,
      .initial = "adam",
      .before = "The update rule."},
     {.name = "schedule",
+     .name_offset = offsetof(fgi_config, schedule.name),
      .help = "the learning rate over the run",
      .has_entries = true,
      .kind = FG_REGISTRY_SCHEDULE,
      .initial = "constant",
      .before = "How the learning rate changes."},
-    {.name = "tuner", .help = "the search for a learning rate", ROWS(tuner_rows)},
+    {.name = "tuner",
+     .help = "the search for a learning rate",
+     .table = fg_lr_find_options_row,
+     .table_offset = offsetof(fgi_config, tuner),
+     ROWS(tuner_rows)},
     {.name = "trainer",
      .help = "length of the run, devices, batches, precision, validation and checkpoints",
      .table = fg_trainer_options_row,
+     .table_offset = offsetof(fgi_config, trainer),
      ROWS(trainer_rows)},
 };
 const size_t fgi_config_section_count =

@@ -11,7 +11,7 @@
 
 #include <fulgurite/callback.h>
 #include "report/helpers.h"
-#include "recipe/config_rows.h"
+#include "recipe/config.h"
 #include "recipe/config_table.h"
 #include "base/print.h"
 
@@ -76,8 +76,8 @@ static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *i
 /* "NAME(OPTION=DEFAULT, ...): help." of each row that a list can name. */
 static void print_row_comments(fgi_buf *out, const fgi_config *c, const fgi_config_key *key)
 {
-    for (size_t i = 0; i < fg_registry_count(fgi_config_registry(c), key->kind); i++) {
-        const fg_entry *entry = fg_registry_at(fgi_config_registry(c), key->kind, i);
+    for (size_t i = 0; i < fg_registry_count(c->registry, key->kind); i++) {
+        const fg_entry *entry = fg_registry_at(c->registry, key->kind, i);
         fgi_buf words = {0};
         fgi_buf_puts(&words, entry->name);
         for (size_t k = 0; k < entry->option_count; k++)
@@ -140,7 +140,7 @@ static void print_callbacks(const fgi_config *c, fgi_buf *out)
         if (((const fg_callback_entry *)rows.at[i].entry)->ops->build == NULL)
             continue;
         fgi_buf_puts(out, count++ == 0 ? "  callbacks: [\"" : ", \"");
-        for (const char *text = fgi_config_text_at(c, key, i); *text != '\0'; text++) {
+        for (const char *text = fg_option_string_at(c->values, key, i); *text != '\0'; text++) {
             if (*text == '"' || *text == '\\')
                 fgi_buf_putc(out, '\\');
             fgi_buf_putc(out, *text);
@@ -157,8 +157,8 @@ static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments,
                        bool (*is_part)(const fgi_config *c, const fgi_config_key *key))
 {
     char now[32] = "", section[32];
-    for (size_t i = 0; i < fgi_config_table_of(c)->count; i++) {
-        const fgi_config_key *key = &fgi_config_table_of(c)->keys[i];
+    for (size_t i = 0; i < c->table->count; i++) {
+        const fgi_config_key *key = &c->table->keys[i];
         if (is_part != NULL && !is_part(c, key))
             continue;
         const char *name = split_path(key->path, section, sizeof(section));
@@ -173,7 +173,7 @@ static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments,
             print_comment(out, key, indent);
         if (with_comments && key->has_entries)
             print_row_comments(out, c, key);
-        fgi_buf_printf(out, "%s%s: %s\n", indent, name, fgi_config_format(c, key));
+        fgi_buf_printf(out, "%s%s: %s\n", indent, name, fgi_config_format(c, key->path));
     }
 }
 

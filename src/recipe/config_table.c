@@ -32,14 +32,24 @@ static const char *keep(fgi_config_table *t, fgi_buf *text)
     return kept != NULL ? kept : "";
 }
 
-static void add(fgi_config_table *t, const fg_option *option, const char *only)
+/* NULL: no room, a program may register hundreds of options. */
+static fgi_config_key *add(fgi_config_table *t, const fg_option *option, const char *only)
 {
     if (t->count == MOST_KEYS)
-        return; /* a program may register hundreds of options */
+        return NULL;
     t->options[t->count] = *option;
     t->keys[t->count] =
         (fgi_config_key){.path = option->name, .option = &t->options[t->count], .only = only};
-    t->count++;
+    return &t->keys[t->count++];
+}
+
+/* A key that is a member of fgi_config. */
+static fgi_config_key *add_member(fgi_config_table *t, const fg_option *option, const char *only)
+{
+    fgi_config_key *key = add(t, option, only);
+    if (key != NULL)
+        key->is_member = true;
+    return key;
 }
 
 /* ---- keys that name a row -------------------------------------------------------------------- */
@@ -103,16 +113,17 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
         if (s->initial == NULL || strcmp(all->at[i]->name, s->initial) != 0)
             example = all->at[i]->name;
     }
-    add(t,
-        &(fg_option){.name = path_of(t, s->name, key_of(s)),
-                     .kind = FG_OPTION_CHOICE,
-                     .initial = s->initial,
-                     .range = keep(t, &choices),
-                     .later = s->later,
-                     .spellings = spellings_of(t, all),
-                     .example = example,
-                     .help = help_of_name(t, s, all)},
-        NULL);
+    (void)add_member(t,
+                     &(fg_option){.name = path_of(t, s->name, key_of(s)),
+                                  .kind = FG_OPTION_CHOICE,
+                                  .initial = s->initial,
+                                  .range = keep(t, &choices),
+                                  .later = s->later,
+                                  .spellings = spellings_of(t, all),
+                                  .example = example,
+                                  .help = help_of_name(t, s, all),
+                                  .offset = s->name_offset},
+                     NULL);
 }
 
 /* ---- keys that list rows --------------------------------------------------------------------- */
@@ -134,12 +145,11 @@ static void add_list(fgi_config_table *t, const fg_option *list)
     fgi_buf_printf(&help, ". `fulgurite help config %s` lists their options.", option.name);
     option.help = keep(t, &help);
     option.range = keep(t, &choices); /* for completion */
-    const size_t index = t->count;
-    add(t, &option, option.only);
-    if (t->count > index) {
-        t->keys[index].has_entries = true;
-        t->keys[index].kind = kind;
-    }
+    fgi_config_key *key = add_member(t, &option, option.only);
+    if (key == NULL)
+        return;
+    key->has_entries = true;
+    key->kind = kind;
 }
 
 /* ---- options of rows ------------------------------------------------------------------------- */
@@ -248,11 +258,11 @@ static void add_options(fgi_config_table *t, const fgi_config_section *s, const 
         for (size_t i = 0; i < all->at[e]->option_count; i++) {
             fg_option option = all->at[e]->options[i];
             const char *name = option.name, *path = path_of(t, s->name, name);
-            if (fgi_config_table_find(t, path) != NULL)
+            if (fgi_config_find(t, path) != NULL)
                 continue;
             option.name = path;
             option.help = help_of(t, all, name);
-            add(t, &option, only_of(t, s, all, name));
+            (void)add(t, &option, only_of(t, s, all, name));
         }
 }
 
@@ -263,7 +273,8 @@ static void add_table(fgi_config_table *t, const fgi_config_section *s)
     for (size_t i = 0; i < entry->option_count; i++) {
         fg_option option = entry->options[i];
         option.name = path_of(t, s->name, option.name);
-        add(t, &option, option.only != NULL ? path_of(t, s->name, option.only) : NULL);
+        option.offset += s->table_offset;
+        (void)add_member(t, &option, option.only != NULL ? path_of(t, s->name, option.only) : NULL);
     }
 }
 
@@ -283,7 +294,7 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
         if (s->options[i].kind == FG_OPTION_ENTRIES)
             add_list(t, &s->options[i]);
         else
-            add(t, &s->options[i], s->options[i].only);
+            (void)add_member(t, &s->options[i], s->options[i].only);
 }
 
 static fg_status check_row(const fg_registry *registry, const fgi_config_section *s,
@@ -355,9 +366,10 @@ const fgi_config_table *fgi_config_table_built_in(void)
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
 
-const fgi_config_key *fgi_config_table_find(const fgi_config_table *table, const char *path)
+const fgi_config_key *fgi_config_find(const fgi_config_table *table, const char *path)
 {
-    for (size_t i = 0; i < table->count; i++)
+    table = table != NULL ? table : fgi_config_table_built_in();
+    for (size_t i = 0; table != NULL && i < table->count; i++)
         if (strcmp(table->keys[i].path, path) == 0)
             return &table->keys[i];
     return NULL;
@@ -391,9 +403,10 @@ static const char *known_elsewhere(const char *name)
     return NULL;
 }
 
-const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path)
+const char *fgi_config_suggest(const fgi_config_table *table, const char *path)
 {
     const char *name = fgi_after_last(path, '.');
+    table = table != NULL ? table : fgi_config_table_built_in();
     if (known_elsewhere(name) != NULL)
         return known_elsewhere(name);
     for (size_t i = 0; i < table->count; i++) /* the right name in the wrong place */
@@ -401,29 +414,6 @@ const char *fgi_config_table_suggest(const fgi_config_table *table, const char *
             return table->keys[i].path;
     const char *near = nearest_in(table, path, (size_t)(name - path), name);
     return near != NULL ? near : nearest_in(table, "", 0, name);
-}
-
-size_t fgi_config_key_count(void)
-{
-    const fgi_config_table *table = fgi_config_table_built_in();
-    return table != NULL ? table->count : 0;
-}
-
-const fgi_config_key *fgi_config_key_at(size_t index)
-{
-    return &fgi_config_table_built_in()->keys[index];
-}
-
-const fgi_config_key *fgi_config_find(const char *path)
-{
-    const fgi_config_table *table = fgi_config_table_built_in();
-    return table != NULL ? fgi_config_table_find(table, path) : NULL;
-}
-
-const char *fgi_config_suggest(const char *path)
-{
-    const fgi_config_table *table = fgi_config_table_built_in();
-    return table != NULL ? fgi_config_table_suggest(table, path) : NULL;
 }
 
 const char *fgi_config_section_help(const char *name)

@@ -5,7 +5,6 @@
 #ifndef FGI_RECIPE_CONFIG_TABLE_H
 #define FGI_RECIPE_CONFIG_TABLE_H
 
-#include "base/arena.h"
 #include "recipe/config.h"
 
 /* A section, in the order of --print-config: the key `name` (or `format`), whose choices are the
@@ -19,7 +18,9 @@ typedef struct fgi_config_section {
     bool has_auto;                  /* of `name` */
     const char *initial;            /* of `name` */
     const char *before, *after;     /* help of `name`, before and after that of the rows */
+    size_t name_offset;             /* of `name` in fgi_config */
     const fg_entry *(*table)(void); /* options of a C struct that are keys; NULL: none */
+    size_t table_offset;            /* of that struct in fgi_config */
     const fg_option *options; /* further keys: the name, and that in `only`, is the full path */
     size_t option_count;
 } fgi_config_section;
@@ -33,28 +34,10 @@ typedef struct fgi_config_elsewhere {
 extern const fgi_config_elsewhere fgi_config_names_elsewhere[];
 extern const size_t fgi_config_elsewhere_count;
 
-typedef struct fgi_config_table {
-    fgi_arena arena; /* derived strings */
-    const fg_registry *registry;
-    fg_option *options; /* of the keys, with full paths as names */
-    fgi_config_key *keys;
-    size_t count;
-    bool has_failed; /* out of memory during construction */
-} fgi_config_table;
-
 /* Checks that no option of a row has the name of a further key of its section, which it would hide:
  * FG_EINVAL. */
 fg_status fgi_config_table_check(const fg_registry *registry, fg_error *err);
 /* The keys of a registry, which must outlive the table. NULL when out of memory. */
 fgi_config_table *fgi_config_table_create(const fg_registry *registry);
 void fgi_config_table_destroy(fgi_config_table *table);
-/* The keys of the built-in rows: created once, never destroyed, constant; NULL when out of
- * memory. */
-const fgi_config_table *fgi_config_table_built_in(void);
-const fgi_config_table *fgi_config_table_of(const fgi_config *c);
-
-/* The key of that path, or NULL; the path that was probably meant by an unknown one, or NULL. */
-const fgi_config_key *fgi_config_table_find(const fgi_config_table *table, const char *path);
-const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path);
-
 #endif

@@ -7,7 +7,7 @@
 #include <fulgurite/recipe.h>
 #include <jansson.h>
 
-#include "recipe/config_rows.h"
+#include "recipe/config.h"
 
 /* ---- folders of runs (run_dir.c) ------------------------------------------------------------ */
 

@@ -44,10 +44,10 @@ int64_t fgi_presize_short(int64_t size, double center_fraction)
 static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
 {
     const fgi_config *c = r->c;
-    const int64_t size = fgi_config_int(c, "data.size");
+    const int64_t size = fg_option_int(c->values, "data.size");
     if (options->presize.rule != FG_IMAGE_PRESIZE_NONE)
         return;
-    if (strcmp(fgi_config_text(c, "data.crop"), "window") == 0) {
+    if (strcmp(fg_option_string(c->values, "data.crop"), "window") == 0) {
         fgi_run_say(r, FG_LOG_INFO,
                     "'%s' trains on windows of images at their own size, so they are stored at "
                     "that size",
@@ -55,7 +55,8 @@ static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
         return;
     }
     options->presize.rule = FG_IMAGE_PRESIZE_SHORT;
-    options->presize.size = fgi_presize_short(size, fgi_config_float(c, "data.center_fraction"));
+    options->presize.size =
+        fgi_presize_short(size, fg_option_float(c->values, "data.center_fraction"));
     fgi_run_say(r, FG_LOG_INFO,
                 "'%s' trains on %" PRId64 "x%" PRId64 " pixels: images are stored with a shorter "
                 "side of %" PRId64 " pixels",
@@ -68,11 +69,11 @@ static bool crops_on_host(const fgi_config *c)
 {
     static const char *const paths[] = {"data.size",       "data.crop", "data.crop_scale",
                                         "data.crop_ratio", "data.flip", "data.center_fraction"};
-    bool crops = strcmp(fgi_config_text(c, "data.format"), "images") == 0;
+    bool crops = strcmp(c->data.format, "images") == 0;
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        const fgi_config_key *key = fgi_config_find(paths[i]);
-        crops = crops || (fgi_config_is_given(c, paths[i]) &&
-                          strcmp(fgi_config_format(c, key), key->option->initial) != 0);
+        const fgi_config_key *key = fgi_config_find(NULL, paths[i]);
+        crops = crops || (fg_option_is_given(c->values, paths[i]) &&
+                          strcmp(fgi_config_format(c, key->path), key->option->initial) != 0);
     }
     return crops;
 }
@@ -95,9 +96,9 @@ static fg_status open_samples(const fg_recipe *r, const char *path, fg_dataset *
 {
     fgi_run_format format = {0};
     fg_format_data data = {.samples = NULL};
-    FGI_TRY(fgi_config_set_text(r->c, fgi_config_find("data.format"), "pack", "", err));
-    FGI_TRY(fgi_config_set_text(r->c, fgi_config_find("data.train"), path, "", err));
-    FGI_TRY(fgi_config_reset(r->c, fgi_config_find("data.val"), err));
+    FGI_TRY(fgi_config_set(r->c, "data.format", "pack", "", err));
+    FGI_TRY(fgi_config_set(r->c, "data.train", path, "", err));
+    FGI_TRY(fgi_config_reset(r->c, "data.val", err));
     fg_status status = fgi_run_format_init(r->c, NULL, true, &format, err);
     format.request.needs_target = false;
     format.request.val_fraction = 0;
@@ -113,7 +114,7 @@ static fg_status open_samples(const fg_recipe *r, const char *path, fg_dataset *
 /* A batch for measuring. The time of a sample hardly depends on it, unless there is padding. */
 static int64_t batch_of(const fgi_config *c, const fg_dataset *samples)
 {
-    const int64_t wanted = fgi_config_int(c, "trainer.batch_size");
+    const int64_t wanted = c->run.batch_size;
     const int64_t most = wanted < MOST_BATCH ? wanted : MOST_BATCH;
     return most < fg_dataset_count(samples) ? most : fg_dataset_count(samples);
 }
@@ -144,7 +145,7 @@ static bool find_machine(const fgi_config *c, char out[64])
 {
     fg_host *host = NULL;
     fg_topology_info topology;
-    const char *accelerator = fgi_config_text(c, "trainer.accelerator");
+    const char *accelerator = c->trainer.devices.accelerator;
     *out = '\0';
     if (fg_host_open(NULL, &host, NULL) != FG_OK)
         return false;
@@ -164,7 +165,7 @@ static fg_status no_machine(const fgi_config *c, const char *config, fg_error *e
                     "'%s' (trainer.accelerator %s): the speed of the model can be estimated for "
                     "TPUs and GPUs only: name one, such as --topology=kaggle or --topology=h100, "
                     "or give the images per second that the model needs, such as --rate=500",
-                    config, fgi_config_text(c, "trainer.accelerator"));
+                    config, c->trainer.devices.accelerator);
 }
 
 /* ---- the rate -------------------------------------------------------------------------------- */

@@ -31,8 +31,8 @@ static int parts_of(const fg_client_info *info)
 fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
                              double seconds, fg_input_rate *out, fg_error *err)
 {
-    const bool is_auto = fgi_config_is_auto(c, "trainer.workers");
-    const int workers = is_auto ? 0 : (int)fgi_config_int(c, "trainer.workers");
+    const bool is_auto = c->run.workers == FG_AUTO;
+    const int workers = is_auto ? 0 : (int)c->run.workers;
     const fg_loader_options options = {.batch_size = batch,
                                        .shuffle = true,
                                        .synchronous =

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "report/lr_plot.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 #include "report/run_doc.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static fg_status read_old_keys(fg_recipe *r, fg_error *err)
         fgi_run_say(r, FG_LOG_INFO,
                     "note: trainer.tpu_cores is an old spelling: read as --trainer.accelerator=tpu "
                     "--trainer.devices=%s",
-                    fgi_config_format(r->c, fgi_config_find("trainer.devices")));
+                    fgi_config_format(r->c, "trainer.devices"));
     return FG_OK;
 }
 
@@ -68,8 +68,8 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
     for (size_t i = 0; i < o->override_count; i++)
         FGI_TRY(fgi_config_override(r->c, o->overrides[i], err));
     FGI_TRY(read_resume(r, err));
-    if (fgi_config_is_given(r->c, "trainer.batch_size") &&
-        !fgi_config_is_auto(r->c, "trainer.global_batch_size"))
+    if (fg_option_is_given(r->c->values, "trainer.batch_size") &&
+        r->c->run.global_batch_size != FG_AUTO)
         return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
                         fgi_config_where(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && r->evaluate.data != NULL)
@@ -322,8 +322,8 @@ static void say_times(const fg_recipe *r)
 static void say_end(const fg_recipe *r, fg_status status)
 {
     const fg_result *train = &r->outcome.train;
-    const int64_t most = fgi_config_int(r->c, "trainer.max_steps");
-    const bool is_auto = fgi_config_is_auto(r->c, "trainer.run_dir");
+    const int64_t most = r->c->trainer.limits.max_steps;
+    const bool is_auto = r->c->run.dir == NULL;
     say_damage(r);
     if (status == FG_OK && train->nothing_to_do)
         fgi_run_say(r, FG_LOG_INFO,
@@ -408,7 +408,7 @@ static fg_status put_plan(fg_recipe *r, bool is_json, fg_error *err)
     if (machine == NULL)
         return not_there("plan", "run one of kind FG_RECIPE_PLAN first", err);
     if (!is_json)
-        fgi_plan_print(&r->text, machine);
+        fgi_plan_lines_put(&r->text, machine);
     else if (!fgi_json_write(r->plan, JSON_INDENT(2), &r->text))
         return fgi_no_memory(err);
     return FG_OK;

@@ -15,7 +15,7 @@
 #include "report/helpers.h"
 #include "report/schedule_plot.h"
 #include "recipe/config.h"
-#include "recipe/config_rows.h"
+#include "recipe/config.h"
 #include "recipe/run_origin.h"
 #include "recipe/run_schema.h"
 #include "base/buf.h"
@@ -73,8 +73,8 @@ typedef struct fgi_run_task {
     fg_model *model;
     char *file; /* the file that names the model, for messages; NULL: none */
     int line;
-    float mean[4096], std[4096]; /* one per channel, or one for all; mean_count 0: none */
-    int64_t mean_count, std_count;
+    float *mean, *std; /* data.mean and data.std: one per channel, or one for all; NULL: none */
+    int64_t image[3];  /* data.image; 0: not given */
     fgi_config_rows augment;        /* of data.augment */
     fg_image_encoding encodings[3]; /* of the datasets whose images the step decodes */
     int encoding_count;
@@ -96,14 +96,6 @@ json_t *fgi_run_task_describe(const fgi_run_task *task);
 void fgi_run_task_fini(fgi_run_task *task);
 /* The learning rate of the optimizer, and its schedule. */
 double fgi_run_task_lr(const fgi_run_task *task);
-
-/* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it
- * (config_rules.c). */
-fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
-/* The sharding rules in a key. Free *out even after a failure. */
-fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
-                           size_t *out_count, fg_error *err);
-void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
 
 /* Tells the task how the datasets store images. */
 void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data);
@@ -253,8 +245,8 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err);
 /* Creates the run's attachments and adds them to the options; `storage` has room for two. */
 fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_options *options,
                          fg_error *err);
-/* How to load model.weights; free out->skip after creating the Trainer. */
-fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_error *err);
+/* How to load model.weights. */
+fg_load_options fgi_run_weights_options(const fgi_config *c);
 /* Reports what was loaded from model.weights, if anything. */
 void fgi_run_say_weights(const fg_recipe *r);
 /* Sets the key given by the command's second argument. */

@@ -56,8 +56,8 @@ void fgi_run_augment_note(const fg_recipe *r)
     if (fgi_run_format_find(r->c, &format, &(fg_error){0}) != FG_OK ||
         !fgi_run_format_offers(format, "crop") || is_whole(&r->task))
         return;
-    const char *crop = fgi_config_text(r->c, "data.crop");
-    const double flip = fgi_config_float(r->c, "data.flip");
+    const char *crop = fg_option_string(r->c->values, "data.crop");
+    const double flip = fg_option_float(r->c->values, "data.flip");
     const char *box = lists(&r->task, "random_resized_crop") ? "random_resized_crop"
                       : lists(&r->task, "random_crop")       ? "random_crop"
                                                              : NULL;

@@ -77,7 +77,7 @@ static void say_lr(const fg_recipe *r)
     for (int i = 0; i < 4; i++)
         (void)fgi_snprintf(text[i], sizeof text[i], "%.4g", values[i]);
     fgi_run_say(r, FG_LOG_INFO, "optimizer.lr: %s; with this batch, fit uses %s (lr_scaling=%s)",
-                text[0], text[1], fgi_config_text(r->c, "trainer.lr_scaling"));
+                text[0], text[1], r->c->trainer.lr.lr_scaling);
     fgi_run_say(r, FG_LOG_INFO,
                 "if it is meant for trainer.base_batch_size=%" PRId64
                 ": %s with lr_scaling=linear, %s with sqrt",

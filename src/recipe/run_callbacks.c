@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "option/option.h"
-#include "recipe/config_rows.h"
+#include "recipe/config.h"
 #include "recipe/run.h"
 
 /* Creates the element of a list, which is at `where`, and adds it to the Trainer. */

@@ -19,18 +19,11 @@
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
-/* "auto", "8", "[0, 2]" */
-static const char *devices(const fgi_config *c)
-{
-    return fgi_config_is_auto(c, "trainer.devices") ? "auto"
-                                                    : fgi_config_text(c, "trainer.devices");
-}
-
 int64_t fgi_run_max_epochs(const fgi_config *c)
 {
-    const int64_t steps = fgi_config_int(c, "trainer.max_steps");
-    int64_t epochs = fgi_config_int(c, "trainer.max_epochs");
-    if (fgi_config_is_auto(c, "trainer.max_epochs"))
+    const int64_t steps = c->trainer.limits.max_steps;
+    int64_t epochs = c->trainer.limits.max_epochs;
+    if (epochs == FG_AUTO)
         epochs = steps >= 0 ? -1 : 10;
     if (epochs >= 0)
         return epochs;
@@ -45,27 +38,27 @@ static const char *profile(const fg_recipe *r)
         return NULL;
     if (given != NULL)
         return given[0] != '\0' ? given : "auto";
-    return fgi_config_text(r->c, "trainer.profile");
+    return r->c->trainer.output.profile;
 }
 
 bool fgi_run_validation_is_off(const fg_recipe *r)
 {
-    return fgi_config_int(r->c, "trainer.val_every_epochs") == 0 &&
-           fgi_config_int(r->c, "trainer.val_every_steps") == 0;
+    return r->c->trainer.validation.val_every_epochs == 0 &&
+           r->c->trainer.validation.val_every_steps == 0;
 }
 
 const char *fgi_run_monitor(const fg_recipe *r)
 {
-    if (!fgi_config_is_auto(r->c, "trainer.monitor"))
-        return fgi_config_text(r->c, "trainer.monitor");
+    const char *monitor = r->c->trainer.checkpoints.monitor;
+    if (monitor != NULL)
+        return monitor;
     return r->fit_data.val != NULL && !fgi_run_validation_is_off(r) ? "val_loss" : "train_loss";
 }
 
 bool fgi_run_monitor_is_max(const fg_recipe *r)
 {
-    const char *mode = fgi_config_text(r->c, "trainer.monitor_mode");
-    return strcmp(mode, "auto") == 0 ? fgi_metric_is_max(fgi_run_monitor(r))
-                                     : strcmp(mode, "max") == 0;
+    const fg_metric_mode mode = r->c->trainer.checkpoints.monitor_mode;
+    return mode == FG_MODE_AUTO ? fgi_metric_is_max(fgi_run_monitor(r)) : mode == FG_MODE_MAX;
 }
 
 /* What the keys of a configuration do not say. */
@@ -122,20 +115,18 @@ static bool is_dry(const fg_recipe *r)
 /* The data to evaluate: test files if there are any, else the validation samples. */
 static fg_status choose_data(fg_recipe *r, fg_error *err)
 {
-    const int64_t global = fgi_config_int(r->c, "trainer.global_batch_size");
-    const bool is_global = !fgi_config_is_auto(r->c, "trainer.global_batch_size");
+    const int64_t global = r->c->run.global_batch_size, workers = r->c->run.workers;
+    const bool is_global = global != FG_AUTO;
     const bool is_other =
         r->options->kind == FG_RECIPE_TEST || r->options->kind == FG_RECIPE_PREDICT;
     r->fit_data.train = r->data.train;
     r->fit_data.val = is_other && r->data.test != NULL ? r->data.test : r->data.val;
-    r->fit_data.batch_size = is_global ? 0 : fgi_config_int(r->c, "trainer.batch_size");
+    r->fit_data.batch_size = is_global ? 0 : r->c->run.batch_size;
     r->fit_data.global_batch_size = is_global ? global : 0;
-    r->fit_data.workers = fgi_config_is_auto(r->c, "trainer.workers")
-                              ? 0
-                              : (int)fgi_config_int(r->c, "trainer.workers");
+    r->fit_data.workers = workers == FG_AUTO ? 0 : (int)workers;
     if (r->fit_data.val != NULL && r->options->kind == FG_RECIPE_FIT &&
         (fg_dataset_count(r->fit_data.val) == 0 ||
-         fgi_config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
+         fg_amount_of(r->c->trainer.limits.limit_val_batches, 1) == 0))
         r->fit_data.val = NULL;
     r->fit_data.test = r->fit_data.predict = r->fit_data.val;
     if (is_training(r) || is_dry(r) || r->fit_data.val != NULL)
@@ -156,12 +147,10 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
                         r->options->fit.profile != NULL ? "--profile"
                                                         : fgi_config_where(c, "trainer.profile"),
                         profile(r));
-    if (fgi_config_amount(c, "trainer.limit_train_batches", 1) == 0)
+    if (fg_amount_of(c->trainer.limits.limit_train_batches, 1) == 0)
         (void)fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
                        fgi_config_where(c, "trainer.limit_train_batches"));
-    else if (fgi_config_int(c, "trainer.max_steps") == 0 ||
-             (!fgi_config_is_auto(c, "trainer.max_epochs") &&
-              fgi_config_int(c, "trainer.max_epochs") == 0))
+    else if (c->trainer.limits.max_steps == 0 || c->trainer.limits.max_epochs == 0)
         (void)fgi_fail(err, FG_EINVAL,
                        "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
                        "(no limit), got 0");
@@ -177,8 +166,9 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
 /* Opens a client for a machine that is not present. */
 static fg_status open_topology(fg_recipe *r, fg_error *err)
 {
-    const fg_client_options options = {
-        .topology = r->options->plan.topology, .devices = devices(r->c), .mesh = r->mesh};
+    const fg_client_options options = {.topology = r->options->plan.topology,
+                                       .devices = r->c->trainer.devices.devices,
+                                       .mesh = r->mesh};
     return r->options->kind == FG_RECIPE_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 
@@ -188,16 +178,17 @@ static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNIN
 static fg_status take_task(fg_recipe *r, fg_error *err)
 {
     const char *task = json_string_value(json_object_get(r->origin.data, "task"));
-    if (task == NULL || strcmp(fgi_config_text(r->c, "task"), "auto") != 0)
+    if (task == NULL || strcmp(r->c->task, "auto") != 0)
         return FG_OK;
-    return fgi_config_set_text(r->c, fgi_config_find("task"), task, NULL, err);
+    return fgi_config_set(r->c, "task", task, NULL, err);
 }
 
 fg_status fgi_run_keep_geometry(const fg_recipe *r, fg_error *err)
 {
     const fg_type *input = &r->schema.input;
     const bool is_whole = r->data_format != NULL && strcmp(r->data_format, "images") == 0 &&
-                          input->rank == 3 && input->dim[0] != fgi_config_int(r->c, "data.size") &&
+                          input->rank == 3 &&
+                          input->dim[0] != fg_option_int(r->c->values, "data.size") &&
                           !fgi_config_is_overridden(r->c, "data.center_fraction");
     return is_whole ? fgi_config_override(r->c, "data.center_fraction=1", err) : FG_OK;
 }
@@ -206,7 +197,7 @@ fg_status fgi_run_keep_geometry(const fg_recipe *r, fg_error *err)
 static bool is_given(const fgi_config *c, const char *option)
 {
     char key[FGI_RUN_KEY_SIZE];
-    return option != NULL && fgi_config_text(c, fgi_run_format_key(option, key)) != NULL;
+    return option != NULL && fg_option_string(c->values, fgi_run_format_key(option, key)) != NULL;
 }
 
 void fgi_run_note_default_data(const fg_recipe *r)
@@ -254,17 +245,15 @@ static fg_status open_data(fg_recipe *r, fg_error *err)
 {
     if (fgi_run_is_evaluation(r) && r->origin.data != NULL)
         return open_eval(r, err);
-    const bool was_auto = strcmp(fgi_config_text(r->c, "task"), "auto") == 0;
+    const bool was_auto = strcmp(r->c->task, "auto") == 0;
     const fg_status status = fgi_run_data_open(r->c, r, &r->data, err);
     if (status == FG_OK && was_auto)
         say_task(r);
-    if (status != FG_OK ||
-        fgi_run_schema_of_data(fgi_config_text(r->c, "data.format"), r->data.train, r->data.val,
-                               r->data.schema, &r->schema, err) != FG_OK)
+    if (status != FG_OK || fgi_run_schema_of_data(r->c->data.format, r->data.train, r->data.val,
+                                                  r->data.schema, &r->schema, err) != FG_OK)
         return status != FG_OK ? status : err->status;
-    r->schema.is_stratified = strcmp(fgi_config_text(r->c, "task"), "classification") == 0 &&
-                              fgi_config_float(r->c, "data.val_fraction") > 0 &&
-                              fgi_config_bool(r->c, "data.stratify");
+    r->schema.is_stratified = strcmp(r->c->task, "classification") == 0 &&
+                              r->c->data.val_fraction > 0 && r->c->data.stratify;
     r->schema.target_mean = r->data.target_mean;
     r->schema.target_deviation = r->data.target_deviation;
     if (r->data.target_deviation > 0 && r->options->kind == FG_RECIPE_FIT)
@@ -287,17 +276,14 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     fg_sharding_rule *rules = NULL;
     fg_trainer_options options;
     FGI_TRY(fgi_run_trainer_options(r, resume, &options, err));
-    fg_status status = fgi_config_rules(r->c, "trainer.sharding", &rules,
-                                        &options.devices.sharding_rule_count, err);
+    fg_status status = fgi_config_rules(r->c, &rules, &options.devices.sharding_rule_count, err);
     options.devices.sharding_rules = rules;
-    if (status == FG_OK)
-        status = fgi_run_weights_options(r->c, &options.checkpoints.weights_options, err);
+    options.checkpoints.weights_options = fgi_run_weights_options(r->c);
     if (status == FG_OK)
         status = fgi_run_attach(r, attachments, &options, err);
     if (status == FG_OK)
         status = fg_trainer_create(&options, &r->trainer, err);
     fgi_config_rules_free(rules, options.devices.sharding_rule_count);
-    fgi_free((void *)options.checkpoints.weights_options.skip);
     if (status == FG_OK)
         status = fgi_run_record_add(r, err);
     if (status == FG_OK)

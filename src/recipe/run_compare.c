@@ -41,15 +41,15 @@ static void add(fgi_run_differences *out, const char *path, const char *had, con
 static void compare_key(const fgi_config *had, const fgi_config *have, const fgi_config_key *key,
                         fgi_run_differences *out)
 {
-    char *before = fgi_strdup(fgi_config_format(had, key)); /* a static buffer */
+    char *before = fgi_strdup(fgi_config_format(had, key->path)); /* a static buffer */
     if (before == NULL) {
         out->count++; /* cannot be compared */
         return;
     }
     const char *place =
-        fgi_config_is_given(have, key->path) ? fgi_config_place(have, key->path) : NULL;
-    if (strcmp(before, fgi_config_format(have, key)) != 0)
-        add(out, key->path, before, fgi_config_format(have, key), place);
+        fg_option_is_given(have->values, key->path) ? fgi_config_place(have, key->path) : NULL;
+    if (strcmp(before, fgi_config_format(have, key->path)) != 0)
+        add(out, key->path, before, fgi_config_format(have, key->path), place);
     fgi_free(before);
 }
 
@@ -67,8 +67,8 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
     static const char *const others[] = {
         "model.weights", "model.weights_prefix", "model.weights_skip", "model.weights_partial",
         "model.dropout", "model.freeze",         "model.classes",      NULL};
-    for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
-        const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
+    for (size_t i = 0; i < have->table->count; i++) {
+        const fgi_config_key *key = &have->table->keys[i];
         if (strncmp(key->path, "model.", 6) == 0 && !is_one_of(key->path, others) &&
             fgi_config_has_effect(had, key) && fgi_config_has_effect(have, key))
             compare_key(had, have, key, out);
@@ -78,8 +78,8 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
 void fgi_run_compare_training(const fgi_config *had, const fgi_config *have,
                               fgi_run_differences *out)
 {
-    for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
-        const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
+    for (size_t i = 0; i < have->table->count; i++) {
+        const fgi_config_key *key = &have->table->keys[i];
         if (fgi_config_is_of_training(key) && fgi_config_has_effect(have, key))
             compare_key(had, have, key, out);
     }
@@ -91,16 +91,16 @@ void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, cons
     const fg_format_entry *format = NULL;
     if (fgi_run_format_find(have, &format, &(fg_error){0}) != FG_OK || format->fitted == NULL)
         return;
-    for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
-        const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
+    for (size_t i = 0; i < have->table->count; i++) {
+        const fgi_config_key *key = &have->table->keys[i];
         const bool is_target = strcmp(key->path, "data.target") == 0;
         if (strncmp(key->path, "data.", 5) != 0 || !fgi_is_one_of(key->path + 5, format->fitted) ||
-            !fgi_config_is_given(have, key->path) || !fgi_config_has_effect(have, key))
+            !fg_option_is_given(have->values, key->path) || !fgi_config_has_effect(have, key))
             continue;
-        if (is_target && fgi_config_text(have, key->path) != NULL &&
-            strcmp(fgi_config_text(have, key->path), target) == 0)
+        if (is_target && fg_option_string(have->values, key->path) != NULL &&
+            strcmp(fg_option_string(have->values, key->path), target) == 0)
             continue; /* the name, or that of the last column */
-        if (!is_target || fgi_config_text(have, key->path) != NULL)
+        if (!is_target || fg_option_string(have->values, key->path) != NULL)
             compare_key(had, have, key, out);
     }
 }

@@ -40,9 +40,9 @@ static fg_status split(const fg_format_request *request, fgi_run_data *data, fg_
 static fg_status draw(const fgi_config *c, fgi_run_data *data, fg_error *err)
 {
     fg_dataset *drawn = NULL;
-    if (strcmp(fgi_config_text(c, "data.sampling"), "balanced") != 0)
+    if (strcmp(c->data.sampling, "balanced") != 0)
         return FG_OK;
-    const fg_sampling_options options = {.seed = (uint64_t)fgi_config_int(c, "trainer.seed")};
+    const fg_sampling_options options = {.seed = (uint64_t)c->trainer.seed};
     const fg_status status = fg_dataset_balanced(data->train, &options, &drawn, err);
     if (status != FG_OK)
         return fgi_context(err, status, "%s", fgi_config_where(c, "data.sampling"));
@@ -119,8 +119,7 @@ static fg_status check_classes(const fgi_run_format *f, const fgi_class_counts *
 static fg_status say_classes(const fgi_run_format *f, const fgi_run_data *data, fg_error *err)
 {
     fgi_class_counts counts;
-    if (!fg_dataset_has_labels(data->train) ||
-        strcmp(fgi_config_text(f->c, "task"), "classification") != 0)
+    if (!fg_dataset_has_labels(data->train) || strcmp(f->c->task, "classification") != 0)
         return FG_OK;
     FGI_TRY(fgi_class_counts_init(&counts, "sample", fg_dataset_class_count(data->train), err));
     for (int64_t i = 0; i < counts.classes; i++)

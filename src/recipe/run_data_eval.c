@@ -44,7 +44,7 @@ static fg_status check_limit(const fgi_config *c, fg_recipe_kind kind, fg_error 
 {
     static const char key[] = "trainer.limit_val_batches";
     if (kind == FG_RECIPE_PREDICT || !fgi_config_is_overridden(c, key) ||
-        fgi_config_amount(c, key, 1) != 0)
+        fg_option_amount(c->values, key, 1) != 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
                     fgi_config_where(c, key));
@@ -57,7 +57,7 @@ fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_e
                                         [FG_RECIPE_PREDICT] = "predict"};
     request q = {.c = c, .kind = kind, .err = err};
     FGI_TRY(check_limit(c, kind, err));
-    if (fgi_config_text(c, "data.format") == NULL)
+    if (c->data.format == NULL)
         return FG_OK; /* it may be the checkpoint's */
     fg_status status = fgi_run_format_init(c, NULL, false, &q.format, err);
     if (status == FG_OK && !fgi_run_format_is_folder(q.format.entry) &&
@@ -159,7 +159,7 @@ static fg_status check_type(const request *q, const char *key, const char *what,
     if (fg_type_equal(have, expected))
         return FG_OK;
     return fgi_fail(q->err, FG_EFORMAT, "%s: %s is %s: the checkpoint was trained with %s",
-                    fgi_config_text(q->c, key), what, fg_type_format(have, a, sizeof(a)),
+                    fg_option_string(q->c->values, key), what, fg_type_format(have, a, sizeof(a)),
                     fg_type_format(expected, b, sizeof(b)));
 }
 
@@ -172,7 +172,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
         return fgi_fail(q->err, FG_EFORMAT,
                         "%s: the data have %" PRId64 " classes: the checkpoint was trained with "
                         "%" PRId64,
-                        fgi_config_text(q->c, q->target), count, s->class_count);
+                        fg_option_string(q->c->values, q->target), count, s->class_count);
     for (int64_t i = 0; i < count && s->class_names != NULL; i++) {
         const char *name = fg_dataset_class_name(dataset, i);
         if (name == NULL || strcmp(name, s->class_names[i]) == 0)
@@ -180,7 +180,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
         return fgi_fail(q->err, FG_EFORMAT,
                         "%s: the classes differ: class %" PRId64
                         " is '%.80s' in the checkpoint, '%.80s' here",
-                        fgi_config_text(q->c, q->target), i, s->class_names[i], name);
+                        fg_option_string(q->c->values, q->target), i, s->class_names[i], name);
     }
     return FG_OK;
 }
@@ -188,7 +188,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
 static fg_status check(const request *q, const fg_dataset *dataset)
 {
     const bool needs_target = q->kind != FG_RECIPE_PREDICT;
-    const bool is_classification = strcmp(fgi_config_text(q->c, "task"), "classification") == 0;
+    const bool is_classification = strcmp(q->c->task, "classification") == 0;
     const fg_type input = fgi_run_input_type(dataset);
     fg_status status = check_type(q, q->key, "a sample", &input, &q->schema->input);
     if (status != FG_OK || !needs_target)
@@ -197,8 +197,8 @@ static fg_status check(const request *q, const fg_dataset *dataset)
         const char *target = fgi_run_schema_target(q->schema);
         return fgi_fail(q->err, FG_EFORMAT,
                         "%s: there is no target%s%s%s (`fulgurite predict` needs none)",
-                        fgi_config_text(q->c, q->key), *target != '\0' ? ", column '" : "", target,
-                        *target != '\0' ? "'" : "");
+                        fg_option_string(q->c->values, q->key), *target != '\0' ? ", column '" : "",
+                        target, *target != '\0' ? "'" : "");
     }
     status = check_type(q, q->target, "the target", &fg_dataset_field(dataset, 1)->type,
                         &q->schema->target);
@@ -210,7 +210,7 @@ static fg_status check_format(const request *q)
 {
     const fg_format_entry *here = q->format.entry;
     const fg_format_entry *there = (const fg_format_entry *)fg_registry_find(
-        fgi_config_registry(q->c), FG_REGISTRY_FORMAT, q->schema->format, NULL);
+        q->c->registry, FG_REGISTRY_FORMAT, q->schema->format, NULL);
     if (here == there || (there != NULL && !here->has_schema && !there->has_schema))
         return FG_OK;
     return fgi_fail(q->err, FG_EINVAL, "%s is %s: the checkpoint was trained with %s",
@@ -222,7 +222,7 @@ static fg_status explain_list(const request *q, fg_status status)
 {
     const char *text = q->err->message;
     const size_t size = strlen(q->key);
-    const char *path = size > 0 ? fgi_config_text(q->c, q->key) : NULL;
+    const char *path = size > 0 ? fg_option_string(q->c->values, q->key) : NULL;
     if (path == NULL || strcmp(q->format.entry->entry.name, "images") != 0 ||
         strstr(text, "there is no column") == NULL)
         return status;

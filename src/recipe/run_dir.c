@@ -84,14 +84,18 @@ static fg_status claim(const char *stem, char **out, fg_error *err)
     }
 }
 
+static fg_status given(const fgi_config *c, char **out, fg_error *err)
+{
+    *out = fgi_strdup(c->run.dir);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
 fg_status fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
                           char **out, fg_error *err)
 {
     *out_is_claimed = false;
-    if (!fgi_config_is_auto(c, "trainer.run_dir")) {
-        *out = fgi_strdup(fgi_config_text(c, "trainer.run_dir"));
-        return *out != NULL ? FG_OK : fgi_no_memory(err);
-    }
+    if (c->run.dir != NULL)
+        return given(c, out, err);
     char *stem = stem_of(config_path);
     *out = NULL;
     if (stem == NULL)
@@ -118,10 +122,8 @@ fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool i
 {
     *out = NULL;
     *out_is_claimed = false;
-    if (!fgi_config_is_auto(c, "trainer.run_dir")) {
-        *out = fgi_strdup(fgi_config_text(c, "trainer.run_dir"));
-        return *out != NULL ? FG_OK : fgi_no_memory(err);
-    }
+    if (c->run.dir != NULL)
+        return given(c, out, err);
     char *stem = sweep_stem(config_path);
     if (stem == NULL)
         return fgi_no_memory(err);
@@ -152,10 +154,8 @@ fg_status fgi_run_dir_existing(const fgi_config *c, const char *config_path, cha
                                fg_error *err)
 {
     *out = NULL;
-    if (!fgi_config_is_auto(c, "trainer.run_dir")) {
-        *out = fgi_strdup(fgi_config_text(c, "trainer.run_dir"));
-        return *out != NULL ? FG_OK : fgi_no_memory(err);
-    }
+    if (c->run.dir != NULL)
+        return given(c, out, err);
     char *stem = stem_of(config_path);
     if (stem == NULL)
         return fgi_no_memory(err);

@@ -64,8 +64,8 @@ static void note_missing(const fg_recipe *r, const char *part)
         missing += is_missing;
         samples += c.actual;
     }
-    const bool is_weighted = fgi_config_count(r->c, "loss.class_weight") > 0 ||
-                             strcmp(fgi_config_text(r->c, "data.sampling"), "balanced") == 0;
+    const bool is_weighted = fg_option_count(r->c->values, "loss.class_weight") > 0 ||
+                             strcmp(r->c->data.sampling, "balanced") == 0;
     if (missing == 0 || r->options->fit.fast_dev_run)
         return;
     const bool is_rare = 2 * count_of(r, first).actual * r->task.outputs <= samples;
@@ -159,10 +159,7 @@ static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, bool with
     const fgi_run_task *t = &r->task;
     const fg_dataset *dataset = r->fit_data.val;
     const double unit = t->is_classification ? 1 : t->target_deviation;
-    int64_t image[3] = {0};
-    for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
-        image[i] = fgi_config_int_at(t->c, "data.image", i);
-    char *picture = with_images ? fgi_thumbnail(dataset, row->index, image) : NULL;
+    char *picture = with_images ? fgi_thumbnail(dataset, row->index, t->image) : NULL;
     json_t *sample =
         json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "index", (json_int_t)row->index, "name",
                   fgi_json_string(fg_dataset_sample_name(dataset, row->index)), "target",

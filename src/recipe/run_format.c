@@ -17,8 +17,8 @@
 fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, fg_error *err)
 {
     *out = NULL;
-    if (fgi_config_text(c, "data.format") == NULL) {
-        const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(c), "data.format");
+    if (c->data.format == NULL) {
+        const fgi_config_key *key = fgi_config_find(c->table, "data.format");
         return fgi_fail(err, FG_EINVAL,
                         "data.format must be given: %s\n"
                         "`fulgurite init DATA` inspects the data and writes a configuration",
@@ -45,17 +45,16 @@ static void say(void *self, fg_log_level level, const char *line)
 fg_status fgi_run_format_init(const fgi_config *c, const fg_recipe *run, bool is_training,
                               fgi_run_format *out, fg_error *err)
 {
-    *out =
-        (fgi_run_format){.c = c,
-                         .run = run,
-                         .request = {.is_training = is_training,
-                                     .needs_target = true,
-                                     .say = say,
-                                     .say_self = out,
-                                     .task = fgi_run_task_given(c),
-                                     .val_fraction = fgi_config_float(c, "data.val_fraction"),
-                                     .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed"),
-                                     .stratify = fgi_config_bool(c, "data.stratify")}};
+    *out = (fgi_run_format){.c = c,
+                            .run = run,
+                            .request = {.is_training = is_training,
+                                        .needs_target = true,
+                                        .say = say,
+                                        .say_self = out,
+                                        .task = fgi_run_task_given(c),
+                                        .val_fraction = c->data.val_fraction,
+                                        .split_seed = (uint64_t)c->data.split_seed,
+                                        .stratify = c->data.stratify}};
     FGI_TRY(fgi_run_format_find(c, &out->entry, err));
     FGI_TRY(fgi_config_select(c, "data", &out->entry->entry, &out->values, err));
     out->request.values = out->values;

@@ -18,16 +18,16 @@ enum { FEW_CLASSES = 4, MANY_CLASSES = 100, MANY_SAMPLES = 10, MOST_CLASSES = 10
 
 const char *fgi_run_task_given(const fgi_config *c)
 {
-    const char *task = fgi_config_text(c, "task");
+    const char *task = c->task;
     fg_error unused;
     if (strcmp(task, "auto") != 0)
         return task;
-    if (!fgi_config_is_auto(c, "loss.name")) {
+    if (strcmp(c->loss.name, "auto") != 0) {
         const fg_loss_entry *loss =
             (const fg_loss_entry *)fgi_config_entry(c, FG_REGISTRY_LOSS, "loss.name", &unused);
         return loss != NULL ? loss->task : task;
     }
-    return fgi_config_is_auto(c, "model.classes") ? task : "classification";
+    return c->model.classes == FG_AUTO ? task : "classification";
 }
 
 bool fgi_run_has_classes(const fg_dataset *dataset)
@@ -80,14 +80,14 @@ fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_r
                              fg_error *err)
 {
     const char *task = fgi_run_task_given(c);
-    if (strcmp(fgi_config_text(c, "task"), "auto") != 0 || fg_dataset_field_count(data->train) < 2)
+    if (strcmp(c->task, "auto") != 0 || fg_dataset_field_count(data->train) < 2)
         return FG_OK;
     if (strcmp(task, "auto") == 0) {
         const bool is_class = fgi_run_has_classes(data->train);
         task = is_class ? "classification" : "regression";
         give_reason(is_class, format->files.train_target != NULL, data);
     }
-    return fgi_config_set_text(c, fgi_config_find("task"), task, NULL, err);
+    return fgi_config_set(c, "task", task, NULL, err);
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -149,9 +149,9 @@ static bool is_implausible(const tally *t)
 fg_status fgi_run_task_check(const fgi_config *c, const fgi_run_data *data, fg_error *err)
 {
     tally t = {.count = fg_dataset_class_count(data->train)};
-    if (strcmp(fgi_config_text(c, "task"), "classification") != 0 || t.count <= FEW_CLASSES ||
+    if (strcmp(c->task, "classification") != 0 || t.count <= FEW_CLASSES ||
         fg_dataset_field_count(data->train) < 2 || !fgi_run_has_classes(data->train) ||
-        fg_dataset_count(data->train) < 0 || !fgi_config_is_auto(c, "model.classes"))
+        fg_dataset_count(data->train) < 0 || c->model.classes != FG_AUTO)
         return FG_OK;
     t.counts = fgi_calloc((size_t)t.count, sizeof *t.counts);
     if (t.counts == NULL)

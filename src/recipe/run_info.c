@@ -17,12 +17,12 @@ static bool is_setting(const fgi_config *c, const fgi_config_key *key)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(key->path, others[i]) == 0)
             return false;
-    return fgi_config_has_effect(c, key) && fgi_config_format(c, key)[0] != '\0';
+    return fgi_config_has_effect(c, key) && fgi_config_format(c, key->path)[0] != '\0';
 }
 
 static fg_status set(const fg_recipe *r, fgi_arena *texts, fgi_buf *config, fg_error *err)
 {
-    const fgi_config_table *table = fgi_config_table_of(r->c);
+    const fgi_config_table *table = r->c->table;
     fg_log_setting *settings = fgi_arena_alloc(texts, table->count * sizeof *settings);
     size_t count = 0;
     if (settings == NULL)
@@ -31,7 +31,7 @@ static fg_status set(const fg_recipe *r, fgi_arena *texts, fgi_buf *config, fg_e
         const fgi_config_key *key = &table->keys[i];
         if (!is_setting(r->c, key))
             continue;
-        const char *value = fgi_arena_strdup(texts, fgi_config_format(r->c, key));
+        const char *value = fgi_arena_strdup(texts, fgi_config_format(r->c, key->path));
         if (value == NULL)
             return fgi_no_memory(err);
         settings[count++] = (fg_log_setting){.name = key->path, .value = value};

@@ -22,19 +22,6 @@ enum { MOST_BYTES = 1 << 24 };
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-static fg_lr_find_options options_of(const fgi_config *c)
-{
-    const double diverged = fgi_config_float(c, "tuner.diverged");
-    return (fg_lr_find_options){.min_lr = fgi_config_float(c, "tuner.min_lr"),
-                                .max_lr = fgi_config_float(c, "tuner.max_lr"),
-                                .steps = fgi_config_int(c, "tuner.steps"),
-                                .is_linear =
-                                    strcmp(fgi_config_text(c, "tuner.sweep"), "linear") == 0,
-                                .segments = (int)fgi_config_int(c, "tuner.segments"),
-                                .diverged = diverged > 0 ? diverged : FG_ZERO,
-                                .smoothing = fgi_config_float(c, "tuner.smoothing")};
-}
-
 /* What the found value is meant for. */
 static void say_scaling(const fg_recipe *r)
 {
@@ -45,7 +32,7 @@ static void say_scaling(const fg_recipe *r)
     (void)fgi_snprintf(factor, sizeof(factor), "%.4g", scale);
     fgi_run_say(r, FG_LOG_INFO,
                 "these are values of optimizer.lr: trainer.lr_scaling=%s multiplies them by %s",
-                fgi_config_text(r->c, "trainer.lr_scaling"), factor);
+                r->c->trainer.lr.lr_scaling, factor);
 }
 
 static void say_result(const fg_recipe *r)
@@ -64,18 +51,18 @@ static void say_result(const fg_recipe *r)
 
 fg_status fgi_run_lr_check(const fgi_config *c, fg_error *err)
 {
-    if (fgi_config_float(c, "tuner.min_lr") < fgi_config_float(c, "tuner.max_lr"))
+    if (c->tuner.min_lr < c->tuner.max_lr)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL, "%s: expected a number greater than tuner.min_lr, got %s",
-                    fgi_config_where(c, "tuner.max_lr"),
-                    fgi_config_format(c, fgi_config_find("tuner.max_lr")));
+                    fgi_config_where(c, "tuner.max_lr"), fgi_config_format(c, "tuner.max_lr"));
 }
 
 fg_status fgi_run_lr_find(fg_recipe *r, fg_error *err)
 {
-    const fg_lr_find_options options = options_of(r->c);
-    fgi_run_say(r, FG_LOG_INFO, "finding a learning rate: %d sweep%s of up to %lld steps",
-                options.segments, fgi_s(options.segments), (long long)options.steps);
+    fg_lr_find_options options = r->c->tuner;
+    options.diverged = options.diverged > 0 ? options.diverged : FG_ZERO;
+    fgi_run_say(r, FG_LOG_INFO, "finding a learning rate: %lld sweep%s of up to %lld steps",
+                (long long)options.segments, fgi_s(options.segments), (long long)options.steps);
     FGI_TRY(fg_tuner_lr_find(r->trainer, &r->task.task, &r->fit_data, &options, &r->lr_curve, err));
     const fg_lr_suggestions *s = fg_lr_curve_suggestions(r->lr_curve);
     if (!isfinite(s->valley))
@@ -95,7 +82,7 @@ static fg_status advise(fg_error *err, const char *what)
 
 static double chosen(const fg_recipe *r)
 {
-    const char *name = fgi_config_text(r->c, "tuner.suggestion");
+    const char *name = r->c->lr_suggestion;
     size_t i = 0;
     while (i + 1 < FGI_LR_SUGGESTIONS && strcmp(name, fgi_lr_suggestion_names[i]) != 0)
         i++;
@@ -107,8 +94,8 @@ static fg_status use(fg_recipe *r, double lr, fg_error *err)
 {
     char text[32];
     (void)fgi_snprintf(text, sizeof(text), "%.4g", lr);
-    FGI_TRY(fgi_config_set_text(r->c, fgi_config_find("optimizer.lr"), text, RESULT, err));
-    r->task.found_lr = fgi_config_float(r->c, "optimizer.lr");
+    FGI_TRY(fgi_config_set(r->c, "optimizer.lr", text, RESULT, err));
+    r->task.found_lr = fg_option_float(r->c->values, "optimizer.lr");
     if (r->task.optimizer != NULL)
         fg_optimizer_set_lr(r->task.optimizer, r->task.found_lr);
     return FG_OK;
@@ -122,13 +109,12 @@ static fg_status search(fg_recipe *r, fg_error *err)
     FGI_TRY(status);
     const double lr = chosen(r);
     if (!isfinite(lr))
-        return fgi_fail(
-            err, FG_ENUMERIC, "%s: the curve has no %s, but a valley: use tuner.suggestion=valley",
-            fgi_config_where(r->c, "tuner.suggestion"), fgi_config_text(r->c, "tuner.suggestion"));
+        return fgi_fail(err, FG_ENUMERIC,
+                        "%s: the curve has no %s, but a valley: use tuner.suggestion=valley",
+                        fgi_config_where(r->c, "tuner.suggestion"), r->c->lr_suggestion);
     FGI_TRY(use(r, lr, err));
-    fgi_run_say(r, FG_LOG_INFO, "optimizer.lr: %s (%s)",
-                fgi_config_format(r->c, fgi_config_find("optimizer.lr")),
-                fgi_config_text(r->c, "tuner.suggestion"));
+    fgi_run_say(r, FG_LOG_INFO, "optimizer.lr: %s (%s)", fgi_config_format(r->c, "optimizer.lr"),
+                r->c->lr_suggestion);
     return FG_OK;
 }
 
@@ -166,7 +152,7 @@ static fg_status resume(fg_recipe *r, fg_error *err)
 
 fg_status fgi_run_lr_apply(fg_recipe *r, fg_error *err)
 {
-    if (!fgi_config_bool(r->c, "tuner.lr_find") || r->options->fit.fast_dev_run)
+    if (!r->c->lr_find || r->options->fit.fast_dev_run)
         return FG_OK;
     return r->origin.ckpt != NULL && !r->is_start ? resume(r, err) : search(r, err);
 }

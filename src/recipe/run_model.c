@@ -24,11 +24,7 @@ bool fgi_run_is_evaluation(const fg_recipe *r)
            r->options->kind == FG_RECIPE_PREDICT;
 }
 
-static const char *given(const fgi_config *c, const char *key)
-{
-    const char *text = fgi_config_text(c, key);
-    return text != NULL && *text != '\0' ? text : NULL;
-}
+static const char *given(const char *text) { return text != NULL && *text != '\0' ? text : NULL; }
 
 /* ---- a checkpoint instead of a configuration ------------------------------------------------- */
 
@@ -37,7 +33,7 @@ fg_status fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
     const fg_data_part part = fgi_run_format_part(r->options->kind);
-    if (fgi_config_text(r->c, "data.format") == NULL)
+    if (r->c->data.format == NULL)
         return fgi_fail(err, FG_EINVAL, "'%s': data.format must be given, to know what this is",
                         path);
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
@@ -84,13 +80,14 @@ fg_status fgi_run_adopt_format(fg_recipe *r, fg_error *err)
 {
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
-    if (fgi_config_is_overridden(r->c, "data.format") ||
-        fgi_config_text(r->c, "data.format") == NULL)
+    if (fgi_config_is_overridden(r->c, "data.format") || r->c->data.format == NULL)
         return FG_OK;
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
     const char *trained = format->entry.name;
     const char *input = fgi_run_format_input(format, fgi_run_format_part(r->options->kind));
-    const char *path = input != NULL ? given(r->c, fgi_run_format_key(input, key)) : NULL;
+    const char *path = input != NULL
+                           ? given(fg_option_string(r->c->values, fgi_run_format_key(input, key)))
+                           : NULL;
     const char *found =
         path != NULL && fgi_config_is_overridden(r->c, key) ? format_of(path) : NULL;
     if (found == NULL || strcmp(found, trained) == 0)
@@ -109,8 +106,7 @@ fg_status fgi_run_adopt_format(fg_recipe *r, fg_error *err)
     fgi_run_say(r, FG_LOG_INFO,
                 "note: '%s' is read as data.format %s, not as %s, which the model was trained on",
                 path, r->data_format, trained);
-    return fgi_config_set_text(r->c, fgi_config_find("data.format"), r->data_format,
-                               "--data.format", err);
+    return fgi_config_set(r->c, "data.format", r->data_format, "--data.format", err);
 }
 
 /* The checkpoint's configuration with the command line's overrides. */
@@ -141,7 +137,7 @@ static const char *named(const fg_recipe *r)
     const char *ckpt = r->evaluate.ckpt;
     if (r->options->config != NULL)
         return fgi_run_origin_is_named(r->options->config) ? r->options->config : NULL;
-    const bool is_alone = ckpt != NULL && fgi_config_text(r->c, "data.format") == NULL;
+    const bool is_alone = ckpt != NULL && r->c->data.format == NULL;
     return is_alone && fgi_run_origin_is_named(ckpt) ? ckpt : NULL;
 }
 
@@ -150,12 +146,9 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
     const char *arg = fgi_run_is_evaluation(r) ? named(r) : NULL;
     if (arg == NULL)
         return FG_OK;
-    const char *run_dir = fgi_config_is_auto(r->c, "trainer.run_dir")
-                              ? NULL
-                              : fgi_config_text(r->c, "trainer.run_dir");
     const char *which = arg == r->evaluate.ckpt ? NULL : r->evaluate.ckpt;
     const fg_status status =
-        fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
+        fgi_run_origin_open(arg, which, r->c->run.dir, r->options->registry, &r->origin, err);
     if (status == FG_EINVAL && r->evaluate.data == NULL && fgi_config_is_data(arg))
         (void)fgi_snprintf(
             err->message + strlen(err->message), sizeof(err->message) - strlen(err->message),
@@ -192,7 +185,7 @@ static fg_status open_which(fg_recipe *r, const char *which, fg_error *err)
 static fg_status open_weights(fg_recipe *r, fg_error *err)
 {
     r->is_start = true;
-    return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, r->options->registry,
+    return fgi_run_origin_open(given(r->c->model.weights), NULL, NULL, r->options->registry,
                                &r->origin, err);
 }
 
@@ -202,7 +195,7 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
     fg_status status = FG_OK;
     if (r->origin.ckpt == NULL) {
         FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
-        if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
+        if (ckpt == NULL && given(r->c->model.weights) != NULL) {
             status = open_weights(r, err); /* the weights to use */
         } else if (ckpt == NULL && r->folder == NULL) {
             return fgi_fail(err, FG_EINVAL,
@@ -250,19 +243,19 @@ static fg_status find_new_folder(fg_recipe *r, fg_error *err)
 static fg_status find_beginning(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     *out_resume = NULL;
-    if (r->folder == NULL || fgi_config_is_auto(r->c, "trainer.run_dir")) {
+    if (r->folder == NULL || r->c->run.dir == NULL) {
         const fg_status status = find_new_folder(r, err);
         if (status != FG_OK)
             return status;
     }
-    return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+    return given(r->c->model.weights) != NULL ? open_weights(r, err) : FG_OK;
 }
 
 /* A checkpoint given by its path is resumed in the run that it belongs to, unless trainer.run_dir
  * is set. */
 static fg_status find_run_of_path(fg_recipe *r, fg_error *err)
 {
-    if (!fgi_config_is_auto(r->c, "trainer.run_dir"))
+    if (r->c->run.dir != NULL)
         return FG_OK;
     fgi_free(r->folder);
     r->folder = NULL;
@@ -274,10 +267,10 @@ static fg_status find_run_of_path(fg_recipe *r, fg_error *err)
 
 static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error *err)
 {
-    const char *which = given(r->c, "trainer.resume");
+    const char *which = given(r->c->run.resume);
     fg_error why = {0};
     if (r->options->fit.fast_dev_run || r->options->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
-        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+        return given(r->c->model.weights) != NULL ? open_weights(r, err) : FG_OK;
     if (which == NULL)
         return find_beginning(r, out_resume, err);
     const bool is_auto = strcmp(which, "auto") == 0;
@@ -372,21 +365,13 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
 
 /* ---- initial weights ------------------------------------------------------------------------- */
 
-fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_error *err)
+fg_load_options fgi_run_weights_options(const fgi_config *c)
 {
-    const size_t count = fgi_config_count(c, "model.weights_skip");
-    const char **skip = fgi_calloc(count + 1, sizeof(*skip));
-    if (skip == NULL)
-        return fgi_no_memory(err);
-    for (size_t i = 0; i < count; i++)
-        skip[i] = fgi_config_text_at(c, "model.weights_skip", i);
-    const bool is_partial = fgi_config_bool(c, "model.weights_partial");
-    *out = (fg_load_options){.prefix = given(c, "model.weights_prefix"),
-                             .skip = skip,
-                             .skip_count = count,
-                             .allow_missing = is_partial,
-                             .allow_mismatch = is_partial};
-    return FG_OK;
+    return (fg_load_options){.prefix = given(c->model.weights_prefix),
+                             .skip = c->model.weights_skip.at,
+                             .skip_count = c->model.weights_skip.count,
+                             .allow_missing = c->model.weights_partial,
+                             .allow_mismatch = c->model.weights_partial};
 }
 
 void fgi_run_say_weights(const fg_recipe *r)

@@ -49,7 +49,7 @@ static char *in_config_folder(const char *config_path, const char *path)
 static bool explain_path(const fg_recipe *r, const char *key, fg_error *err)
 {
     char cwd[256];
-    const char *path = fgi_config_text(r->c, key);
+    const char *path = fg_option_string(r->c->values, key);
     if (path == NULL || *path == '\0' || *path == '/' || access(path, F_OK) == 0 ||
         strstr(err->message, path) == NULL)
         return false;
@@ -103,7 +103,7 @@ void fgi_run_warn_of_devices(const fg_recipe *r)
     const int64_t batch = r->fit_data.batch_size;
     char keep[96] = "";
     if (devices < 2 || r->fit_data.global_batch_size > 0 ||
-        fgi_config_is_given(r->c, "trainer.lr_scaling"))
+        fg_option_is_given(r->c->values, "trainer.lr_scaling"))
         return;
     if (batch % devices == 0)
         (void)fgi_snprintf(keep, sizeof(keep),
@@ -144,7 +144,7 @@ static const char *why_none(const fg_recipe *r)
         return NULL;
     if (fg_dataset_count(r->data.val) == 0)
         return "the validation data have no samples";
-    if (fgi_config_amount(r->c, "trainer.limit_val_batches", 1) == 0)
+    if (fg_amount_of(r->c->trainer.limits.limit_val_batches, 1) == 0)
         return "trainer.limit_val_batches is 0";
     return fgi_run_validation_is_off(r)
                ? "trainer.val_every_epochs and trainer.val_every_steps are 0"
@@ -180,8 +180,8 @@ void fgi_run_note_validation(const fg_recipe *r)
 
 void fgi_run_note_damaged(const fg_recipe *r, int64_t count, const char *first)
 {
-    const bool may_be_more = strcmp(fgi_config_text(r->c, "data.format"), "images") == 0 &&
-                             strcmp(fgi_config_text(r->c, "data.check"), "decode") != 0;
+    const bool may_be_more = strcmp(r->c->data.format, "images") == 0 &&
+                             strcmp(fg_option_string(r->c->values, "data.check"), "decode") != 0;
     fgi_run_say(r, FG_LOG_WARNING, "%" PRId64 " damaged training sample%s replaced by %s: %s%s",
                 count, count == 1 ? " was" : "s were",
                 count == 1 ? "another" : "others; the first one", first,

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/plan_page.h"
 #include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "base/error.h"
@@ -71,8 +70,6 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     put(o, "serialized_bytes", fgi_json_count(p->serialized_bytes));
     if (p->analysis_json != NULL)
         put(o, "analysis", fgi_json_load(p->analysis_json, strlen(p->analysis_json), 0, NULL));
-    if (p->analysis_text != NULL)
-        put(o, "report", json_string(p->analysis_text));
     put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
 }
 
@@ -169,7 +166,7 @@ static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
     put(o, "hosts", json_integer(info->host_count));
     if (fg_device_info_at(client, 0, &device, NULL) == FG_OK)
         put(o, "device_kind", json_string(device.kind));
-    put(o, "precision", json_string(fgi_config_text(r->c, "trainer.precision")));
+    put(o, "precision", json_string(r->c->trainer.numerics.precision));
     fg_status status = fg_plan_step(r->trainer, &r->task.task, &r->fit_data, &plan, err);
     if (status == FG_OK) {
         put(o, "batch_size", json_integer(plan.batch_size));

@@ -123,7 +123,7 @@ fg_status fgi_run_record_check(const fg_recipe *r, fg_error *err)
     const fgi_run_record *record = r->record;
     const char *path = fg_trainer_result(r->trainer)->checkpoint;
     if (record->bad == 0 || record->bad < record->validations ||
-        strcmp(fgi_config_text(r->c, "trainer.on_divergence"), "ignore") == 0)
+        strcmp(r->c->trainer.divergence.on_divergence, "ignore") == 0)
         return FG_OK;
     return fgi_fail(err, FG_ENUMERIC,
                     "val_loss was not finite in any validation%s%s\n"

@@ -39,16 +39,14 @@ json_t *fgi_run_report_settings(const fg_recipe *r)
     json_t *more = json_pack(
         "{s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor",
         fgi_json_string(fgi_run_monitor(r)), "batch_key",
-        fgi_config_is_auto(c, "trainer.global_batch_size") ? "trainer.batch_size"
-                                                           : "trainer.global_batch_size",
-        "precision", fgi_json_string(fgi_config_text(c, "trainer.precision")), "data_format",
+        c->run.global_batch_size == FG_AUTO ? "trainer.batch_size" : "trainer.global_batch_size",
+        "precision", fgi_json_string(c->trainer.numerics.precision), "data_format",
         fgi_json_string(format->entry.name), "can_preload",
-        fgi_run_format_offers(format, "preload"), "log_every",
-        known(fgi_config_int(c, "trainer.log_every")), "ckpt_every_steps",
-        known(fgi_config_int(c, "trainer.ckpt_every_steps")), "ckpt_every_epochs",
-        known(fgi_config_int(c, "trainer.ckpt_every_epochs")), "max_epochs",
-        known(fgi_run_max_epochs(c)), "max_steps", known(fgi_config_int(c, "trainer.max_steps")),
-        "launch_s", fgi_json_real(f->host_overhead_s + f->plugin_s), "nonfinite_steps",
+        fgi_run_format_offers(format, "preload"), "log_every", known(c->trainer.output.log_every),
+        "ckpt_every_steps", known(c->trainer.checkpoints.ckpt_every_steps), "ckpt_every_epochs",
+        known(c->trainer.checkpoints.ckpt_every_epochs), "max_epochs", known(fgi_run_max_epochs(c)),
+        "max_steps", known(c->trainer.limits.max_steps), "launch_s",
+        fgi_json_real(f->host_overhead_s + f->plugin_s), "nonfinite_steps",
         json_integer((json_int_t)f->nonfinite_steps), "compile", compile_of(f));
     if (all == NULL || more == NULL || json_object_update(all, more) != 0) {
         json_decref(all);

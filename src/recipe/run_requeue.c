@@ -43,7 +43,7 @@ static bool find_job(char out[ID_SIZE])
 
 static bool is_asked(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIT && fgi_config_bool(r->c, "trainer.slurm_requeue");
+    return r->options->kind == FG_RECIPE_FIT && r->c->run.slurm_requeue;
 }
 
 bool fgi_run_requeues(const fg_recipe *r)
@@ -54,7 +54,7 @@ bool fgi_run_requeues(const fg_recipe *r)
 
 fg_status fgi_run_requeue_check(const fg_recipe *r, fg_error *err)
 {
-    const char *resume = fgi_config_text(r->c, "trainer.resume");
+    const char *resume = r->c->run.resume;
     if (!is_asked(r) || (resume != NULL && strcmp(resume, "auto") == 0))
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,

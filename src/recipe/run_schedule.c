@@ -34,14 +34,14 @@ fg_status fgi_run_schedule(fg_recipe *r, fg_error *err)
 {
     fg_trainer_options options;
     FGI_TRY(fgi_run_trainer_options(r, NULL, &options, err));
-    fgi_schedule_view view = {.name = fgi_config_text(r->c, "schedule.name"),
+    fgi_schedule_view view = {.name = r->c->schedule.name,
                               .schedule = &r->task.schedule,
                               .momentum =
                                   momentum_of(r->task.optimizer_entry, r->task.optimizer_values)};
     const double lr = fgi_run_task_lr(&r->task);
     FGI_TRY(preview(r, &options, lr, &view.settings, err));
     r->schedule = view;
-    if (fgi_config_bool(r->c, "tuner.lr_find"))
+    if (r->c->lr_find)
         fgi_run_say(r, FG_LOG_INFO,
                     "note: tuner.lr_find replaces optimizer.lr: the schedule has the same shape, "
                     "with other learning rates");

@@ -206,8 +206,7 @@ bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
                   error != NULL ? fgi_json_string(error->message) : json_null());
     put_devices(root, r);
     put_settings(root, r);
-    (void)json_object_set_new(root, "precision",
-                              fgi_json_string(fgi_config_text(r->c, "trainer.precision")));
+    (void)json_object_set_new(root, "precision", fgi_json_string(r->c->trainer.numerics.precision));
     put_result(root, r);
     put_damaged(root, r);
     (void)json_object_set_new(root, "evaluation", evaluation_of(r));

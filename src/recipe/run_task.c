@@ -19,22 +19,18 @@
 #include "base/print.h"
 #include "option/option.h"
 
-enum { MOST_CHANNELS = 4096 };
-
 /* ---- model ----------------------------------------------------------------------------------- */
 
 /* Freezes by the patterns of model.freeze; an error is recorded in the module. */
 static void freeze(const fgi_run_task *t, fg_module *root)
 {
-    static const char key[] = "model.freeze";
+    const fg_strings *patterns = &t->c->model.freeze;
     fg_error err = {0};
-    for (size_t i = 0; i < fgi_config_count(t->c, key) && fg_module_error(root, NULL) == FG_OK;
-         i++) {
-        const fg_status status =
-            fg_module_freeze(root, fgi_config_text_at(t->c, key, i), NULL, &err);
+    for (size_t i = 0; i < patterns->count && fg_module_error(root, NULL) == FG_OK; i++) {
+        const fg_status status = fg_module_freeze(root, patterns->at[i], NULL, &err);
         if (status == FG_OK)
             continue;
-        (void)fgi_context(&err, status, "%s", fgi_config_where(t->c, key));
+        (void)fgi_context(&err, status, "%s", fgi_config_where(t->c, "model.freeze"));
         fg_module_fail(root, &err);
     }
 }
@@ -48,9 +44,8 @@ static void build(void *self, fg_module *root)
         .input = t->input,
         .outputs = t->outputs,
     };
-    for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
-        options.image[i] =
-            t->augment.count > 0 ? t->input.dim[i] : fgi_config_int_at(t->c, "data.image", i);
+    if (t->image[0] > 0)
+        memcpy(options.image, t->augment.count > 0 ? t->input.dim : t->image, sizeof t->image);
     fg_here(t->file, t->line);
     options.input.dtype = FG_F32; /* the result of `prepare` */
     t->model = fg_model_create(root, &options);
@@ -90,11 +85,11 @@ static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch, fg_tensor
     if (t->scale != 1)
         x = fg_mul_scalar(x, t->scale);
     x = fgi_run_augment(t, x, batch, target);
-    const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
-    const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {t->std_count}};
-    if (t->mean_count > 0)
+    const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)t->c->data.mean.count}};
+    const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)t->c->data.std.count}};
+    if (t->mean != NULL)
         x = fg_sub(x, fg_constant(trace, &mean, t->mean));
-    if (t->std_count > 0)
+    if (t->std != NULL)
         x = fg_div(x, fg_constant(trace, &std, t->std));
     return x;
 }
@@ -175,9 +170,9 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 static fg_status find_loss(fgi_run_task *t, fg_error *err)
 {
     const fgi_config *c = t->c;
-    const fg_registry *registry = fgi_config_registry(c);
-    const char *task = fgi_config_text(c, "task");
-    const bool is_auto = fgi_config_is_auto(c, "loss.name");
+    const fg_registry *registry = c->registry;
+    const char *task = c->task;
+    const bool is_auto = strcmp(c->loss.name, "auto") == 0;
     for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_LOSS) && is_auto; i++) {
         t->loss = (const fg_loss_entry *)fg_registry_at(registry, FG_REGISTRY_LOSS, i);
         if (strcmp(t->loss->task, task) == 0)
@@ -254,41 +249,41 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
                         "s32[], starting at 0 (for numbers, set task: regression)",
                         fg_type_format(&t->target, type, sizeof(type)));
     }
-    if (!fgi_config_is_auto(c, "model.classes") && fgi_config_int(c, "model.classes") < classes)
+    if (c->model.classes != FG_AUTO && c->model.classes < classes)
         return fgi_fail(err, FG_EINVAL, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
-                        fgi_config_where(c, "model.classes"), fgi_config_int(c, "model.classes"),
-                        classes);
-    if (!fgi_config_is_auto(c, "model.classes"))
-        classes = fgi_config_int(c, "model.classes");
+                        fgi_config_where(c, "model.classes"), c->model.classes, classes);
+    if (c->model.classes != FG_AUTO)
+        classes = c->model.classes;
     t->outputs = larger(classes, 2);
     return name_classes(t, err);
 }
 
 /* data.mean or data.std: one number, or one for each channel. */
-static fg_status read_channels(const fgi_config *c, const char *key, const fg_type *input,
-                               float *out, int64_t *out_count, fg_error *err)
+static fg_status read_channels(const fgi_run_task *t, const char *key, const fg_floats *given,
+                               float **out, fg_error *err)
 {
+    const fg_type *input = &t->input;
     const int64_t channels = input->rank > 0 ? input->dim[input->rank - 1] : 1;
-    const size_t count = fgi_config_count(c, key);
-    if (count > 1 && ((int64_t)count != channels || count > MOST_CHANNELS)) {
+    if (given->count > 1 && (int64_t)given->count != channels) {
         char each[64] = ", for the only channel";
         if (channels > 1)
             (void)fgi_snprintf(each, sizeof(each), " or %" PRId64 ", one for each channel",
                                channels);
         return fgi_fail(err, FG_EINVAL, "%s has %zu numbers: expected 1%s",
-                        fgi_config_where(c, key), count, each);
+                        fgi_config_where(t->c, key), given->count, each);
     }
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)fgi_config_float_at(c, key, i);
-    *out_count = (int64_t)count;
+    if (given->count > 0 && (*out = fgi_calloc(given->count, sizeof **out)) == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < given->count; i++)
+        (*out)[i] = (float)given->at[i];
     return FG_OK;
 }
 
 /* data.scale; auto depends on the dtype of the stored samples. */
 static double scale_of(const fgi_config *c, const fg_type *input)
 {
-    if (!fgi_config_is_auto(c, "data.scale"))
-        return fgi_config_float(c, "data.scale");
+    if (!isnan(c->data.scale))
+        return c->data.scale;
     return fg_dtype_is_float(input->dtype) ? 1 : 1.0 / 255;
 }
 
@@ -309,14 +304,15 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     FGI_TRY(fgi_run_augment_init(c, out, err));
     fgi_run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
     out->standardises = schema->target_deviation > 0;
-    out->is_classification = strcmp(fgi_config_text(c, "task"), "classification") == 0;
+    out->is_classification = strcmp(c->task, "classification") == 0;
     out->outputs = fg_type_count(&out->target);
-    out->task = (fg_task){.name = fgi_config_text(c, "model.name"), .self = out, .ops = &ops};
+    out->task = (fg_task){.name = c->model.name, .self = out, .ops = &ops};
     if (out->is_classification && find_classes(c, out, err) != FG_OK)
         return err->status;
-    if (read_channels(c, "data.mean", &out->input, out->mean, &out->mean_count, err) != FG_OK)
-        return err->status;
-    return read_channels(c, "data.std", &out->input, out->std, &out->std_count, err);
+    for (size_t i = 0; i < 3; i++)
+        out->image[i] = fg_option_int_at(c->values, "data.image", i);
+    FGI_TRY(read_channels(out, "data.mean", &c->data.mean, &out->mean, err));
+    return read_channels(out, "data.std", &c->data.std, &out->std, err);
 }
 
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err)
@@ -385,7 +381,7 @@ static fg_status count_labels(const fgi_run_task *t, const fg_dataset *train, do
                               fg_error *err)
 {
     const int64_t samples = fg_dataset_count(train);
-    if (strcmp(fgi_config_text(t->c, "data.sampling"), "balanced") == 0)
+    if (strcmp(t->c->data.sampling, "balanced") == 0)
         return fgi_fail(err, FG_EINVAL,
                         "%s: data.sampling balanced has the same purpose: set only one of them",
                         fgi_config_where(t->c, class_weight_key));
@@ -427,9 +423,9 @@ static fg_status weigh(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 
 fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 {
-    const bool is_balanced = t->is_classification &&
-                             fgi_config_count(t->c, class_weight_key) == 1 &&
-                             strcmp(fgi_config_text_at(t->c, class_weight_key, 0), "balanced") == 0;
+    const bool is_balanced =
+        t->is_classification && fg_option_count(t->c->values, class_weight_key) == 1 &&
+        strcmp(fg_option_string_at(t->c->values, class_weight_key, 0), "balanced") == 0;
     if (train == NULL)
         return FG_OK;
     if (is_balanced)
@@ -442,15 +438,14 @@ fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_erro
 
 json_t *fgi_run_task_describe(const fgi_run_task *task)
 {
-    fgi_run_preparation p = {.task = fgi_config_text(task->c, "task"),
+    fgi_run_preparation p = {.task = task->c->task,
                              .outputs = task->outputs,
                              .scale = task->scale,
                              .mean = task->mean,
                              .std = task->std,
-                             .mean_count = (size_t)task->mean_count,
-                             .std_count = (size_t)task->std_count};
-    for (size_t i = 0; i < fgi_config_count(task->c, "data.image") && i < 3; i++)
-        p.image[i] = fgi_config_int_at(task->c, "data.image", i);
+                             .mean_count = task->c->data.mean.count,
+                             .std_count = task->c->data.std.count};
+    memcpy(p.image, task->image, sizeof p.image);
     return fgi_run_schema_describe(task->schema, &p);
 }
 
@@ -458,16 +453,14 @@ void fgi_run_task_fini(fgi_run_task *task)
 {
     fg_here(NULL, 0);
     fgi_free(task->file);
-    task->file = NULL;
     fgi_free(task->class_names);
-    task->class_names = NULL;
     fgi_config_rows_free(&task->augment);
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
     fg_option_values_destroy(task->loss_values);
     fgi_free(task->loss_options);
     fgi_free(task->schedule_options);
-    task->loss_values = NULL;
-    task->loss_options = task->schedule_options = NULL;
-    task->model_values = task->optimizer_values = NULL;
+    fgi_free(task->mean);
+    fgi_free(task->std);
+    *task = (fgi_run_task){.c = NULL};
 }

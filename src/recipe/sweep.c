@@ -88,8 +88,7 @@ static fg_status check_options(const fg_recipe_options *o, fg_error *err)
 /* Whether earlier runs are continued: by the option, or trainer.resume. */
 static fg_status read_resume(sweep *s, const fgi_config *c, fg_error *err)
 {
-    const char *which = s->options->fit.resume != NULL ? s->options->fit.resume
-                                                       : fgi_config_text(c, "trainer.resume");
+    const char *which = s->options->fit.resume != NULL ? s->options->fit.resume : c->run.resume;
     s->is_resumed = which != NULL;
     if (which == NULL || *which == '\0' || strcmp(which, "last") == 0 || strcmp(which, "auto") == 0)
         return FG_OK;

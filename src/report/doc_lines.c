@@ -19,12 +19,26 @@ static void begin(fgi_doc *d, const char *title)
 
 static void end(fgi_doc *d) { (void)d; }
 
+/* A line below the last heading. */
+static void item(fgi_doc *d, const char *words)
+{
+    fgi_buf_printf(d->out, "%*s", d->indent, "");
+    fgi_put_plain(d->out, words);
+    fgi_buf_putc(d->out, '\n');
+}
+
+static void say(fgi_doc *d, const char *class, const char *words)
+{
+    (void)class;
+    item(d, words);
+}
+
 static void heading(fgi_doc *d, int level, const char *words)
 {
     fgi_buf_puts(d->out, level == 2 ? "\n" : "");
-    fgi_put_plain(d->out, words);
-    d->indent = 2;
-    fgi_buf_putc(d->out, '\n');
+    d->indent = 2 * (level - 2);
+    item(d, words);
+    d->indent += 2;
 }
 
 static void open_group(fgi_doc *d, int group) { (void)d, (void)group; }
@@ -32,13 +46,6 @@ static void open_group(fgi_doc *d, int group) { (void)d, (void)group; }
 static void close_group(fgi_doc *d, int group)
 {
     fgi_buf_puts(d->out, group == FGI_CARDS ? "\n" : "");
-}
-
-static void say(fgi_doc *d, const char *class, const char *words)
-{
-    (void)class;
-    fgi_put_plain(d->out, words);
-    fgi_buf_putc(d->out, '\n');
 }
 
 /* "  name value, name value", in as many lines as they need. */
@@ -55,13 +62,6 @@ static void card(fgi_doc *d, const char *name, const char *words)
     fgi_put_plain(d->out, name);
     fgi_buf_putc(d->out, ' ');
     fgi_put_plain(d->out, words);
-}
-
-static void item(fgi_doc *d, const char *words)
-{
-    fgi_buf_printf(d->out, "%*s", d->indent, "");
-    fgi_put_plain(d->out, words);
-    fgi_buf_putc(d->out, '\n');
 }
 
 static void fact(fgi_doc *d, const char *name, const char *words)

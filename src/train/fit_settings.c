@@ -12,7 +12,6 @@
 #include "mesh/mesh.h"
 #include "optim/optimizer.h"
 #include "train/divergence.h"
-#include "train/fit_settings.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 

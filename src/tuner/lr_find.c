@@ -14,9 +14,10 @@
 #include "base/number.h"
 #include "base/reserved.h"
 #include "optim/optimizer.h"
+#include "option/option.h"
 #include "train/trial.h"
 
-enum { LEAST_STEPS = 10, MOST_STEPS = 10000, MOST_SEGMENTS = 100, START_STEPS = 5 };
+enum { START_STEPS = 5 };
 
 struct fg_lr_curve {
     size_t count;
@@ -66,7 +67,7 @@ static const fg_schedule_entry sweep_row = {.entry = {.name = "lr_find", .size =
 typedef struct search {
     const fg_fit_data *data;
     fgi_trial *trial;
-    fg_lr_find_options options; /* with defaults */
+    const fg_lr_find_options *options; /* with defaults */
     sweep sweep;
     size_t loss_index; /* of the stage's metrics */
     fg_lr_curve *curve;
@@ -75,35 +76,49 @@ typedef struct search {
     double mean, weight, lowest, start;
 } search;
 
-static int64_t or_default(int64_t value, int64_t otherwise)
-{
-    return value != 0 ? value : otherwise;
-}
+/* In the order of --print-config. */
+static const fg_option find_options[] = {
+    FG_OPTION(fg_lr_find_options, min_lr, FLOAT, "1e-07", "0<..", "1e-6",
+              "The lowest learning rate of a sweep."),
+    FG_OPTION(fg_lr_find_options, max_lr, FLOAT, "10", "0<..", "1",
+              "The highest learning rate of a sweep; it ends earlier if the loss diverges."),
+    FG_OPTION(fg_lr_find_options, steps, INT, "100", "10..10000", "200",
+              "Optimizer steps of a sweep."),
+    FG_OPTION(fg_lr_find_options, sweep, CHOICE, "exponential", "exponential|linear", "linear",
+              "How the learning rate increases from step to step."),
+    FG_OPTION(
+        fg_lr_find_options, segments, INT, "3", "1..100", "5",
+        "Number of sweeps. Each starts from the same weights and reads the samples in a different "
+        "order; their losses are averaged, and their spread is reported."),
+    FG_OPTION(
+        fg_lr_find_options, diverged, FLOAT, "4", "0..", "10",
+        "End a sweep when the running mean of the loss exceeds its lowest value by this many times "
+        "its fall (at least a tenth of the loss at the start). 0: only when the loss is not "
+        "finite."),
+    FG_OPTION(
+        fg_lr_find_options, smoothing, FLOAT, "0.2", "1e-6..1", "0.3",
+        "Width of the local fit that smooths the curve, as a fraction of the logarithmic range of "
+        "learning rates."),
+};
 
-static fg_status check_options(const fg_lr_find_options *options, fg_lr_find_options *out,
-                               fg_error *err)
+static const fg_entry find_row = {.name = "tuner",
+                                  .help = "the search for a learning rate",
+                                  FG_OPTIONS(find_options, fg_lr_find_options)};
+
+const fg_entry *fg_lr_find_options_row(void) { return &find_row; }
+
+/* The options with their defaults, checked; free them with fgi_free. */
+static fg_status complete(const fg_lr_find_options *given, void **out, fg_error *err)
 {
-    FGI_TRY_RESERVED(fg_lr_find_options, options, err);
-    fg_lr_find_options o = options != NULL ? *options : (fg_lr_find_options){0};
-    o.min_lr = fgi_or_default(o.min_lr, 1e-7);
-    o.max_lr = fgi_or_default(o.max_lr, 10);
-    o.steps = or_default(o.steps, 100);
-    o.segments = (int)or_default(o.segments, 3);
-    o.diverged = fgi_or_default(o.diverged, 4);
-    if (!(o.min_lr > 0 && o.max_lr > o.min_lr && !isinf(o.max_lr)))
-        return fgi_fail(err, FG_EINVAL, "min_lr %g, max_lr %g: expected 0 < min_lr < max_lr",
-                        o.min_lr, o.max_lr);
-    if (o.steps < LEAST_STEPS || o.steps > MOST_STEPS)
-        return fgi_fail(err, FG_EINVAL, "a sweep of %lld steps: expected %d to %d",
-                        (long long)o.steps, LEAST_STEPS, MOST_STEPS);
-    if (o.segments < 1 || o.segments > MOST_SEGMENTS)
-        return fgi_fail(err, FG_EINVAL, "%d segments: expected 1 to %d", o.segments, MOST_SEGMENTS);
-    if (!(o.diverged >= 0) || !(o.smoothing >= 0 && o.smoothing <= 1))
-        return fgi_fail(err, FG_EINVAL,
-                        "diverged is %g, smoothing is %g: expected at least 0, and 0 to 1",
-                        o.diverged, o.smoothing);
-    *out = o;
-    return FG_OK;
+    *out = NULL;
+    FGI_TRY_RESERVED(fg_lr_find_options, given, err);
+    FGI_TRY(fgi_row_of(&find_row, given, out, err));
+    const fg_lr_find_options *o = *out;
+    if (o->min_lr < o->max_lr)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "tuner.min_lr is %g, tuner.max_lr %g: expected a smaller min_lr", o->min_lr,
+                    o->max_lr);
 }
 
 static fg_status create_curve(const fg_lr_find_options *o, fg_lr_curve **out, fg_error *err)
@@ -119,7 +134,7 @@ static fg_status create_curve(const fg_lr_find_options *o, fg_lr_curve **out, fg
     }
     curve->smoothed = curve->lr + steps;
     curve->loss = curve->lr + 2 * steps;
-    curve->segments = o->segments;
+    curve->segments = (int)o->segments;
     for (size_t i = 0; i < segments * steps; i++)
         curve->loss[i] = (double)NAN;
     *out = curve;
@@ -150,14 +165,14 @@ static bool has_diverged(search *s, int64_t step, double loss)
     }
     s->lowest = fmin(s->lowest, mean);
     const double fall = fmax(s->start - s->lowest, 0.1 * fabs(s->start));
-    return s->options.diverged > 0 && mean > s->lowest + s->options.diverged * fall;
+    return s->options->diverged > 0 && mean > s->lowest + s->options->diverged * fall;
 }
 
 /* One sweep, from the current weights. */
 static fg_status run_segment(search *s, fg_error *err)
 {
     fg_lr_curve *curve = s->curve;
-    const int64_t steps = s->options.steps;
+    const int64_t steps = s->options->steps;
     double *losses = curve->loss + s->segment * steps;
     bool is_over = false;
     s->mean = s->weight = 0;
@@ -171,8 +186,8 @@ static fg_status run_segment(search *s, fg_error *err)
         if (is_over)
             losses[i] = isfinite(losses[i]) ? losses[i] : (double)NAN;
         curve->count = (size_t)i + 1 > curve->count ? (size_t)i + 1 : curve->count;
-        if (s->options.step != NULL)
-            s->options.step(s->options.self, s->segment, i, curve->lr[i], losses[i]);
+        if (s->options->step != NULL)
+            s->options->step(s->options->self, s->segment, i, curve->lr[i], losses[i]);
     }
     return FG_OK;
 }
@@ -181,13 +196,13 @@ static fg_status run_segment(search *s, fg_error *err)
 static fg_status set_sweep(search *s, fg_error *err)
 {
     fg_optimizer *o = fgi_trial_optimizer(s->trial);
-    const fg_lr_find_options *options = &s->options;
+    const fg_lr_find_options *options = s->options;
     s->sweep =
         (sweep){.min_lr = options->min_lr,
                 .max_lr = options->max_lr,
                 .factor = o->lr_factor,
                 .steps = options->steps,
-                .is_linear = options->is_linear,
+                .is_linear = strcmp(options->sweep, "linear") == 0,
                 .momentum = fg_schedule_momentum(&o->schedule, (double)NAN, 0, o->total_steps)};
     const fg_schedule schedule = {.row = &sweep_row, .options = &s->sweep, .is_complete = true};
     for (int64_t i = 0; i < options->steps; i++)
@@ -200,7 +215,7 @@ static fg_status find_loss(search *s, fg_error *err)
 {
     const fgi_metrics *metrics = fgi_trial_metrics(s->trial);
     s->loss_index = fgi_metrics_find(metrics, "loss");
-    return s->loss_index < fgi_metrics_count(metrics)
+    return s->loss_index < metrics->count
                ? FG_OK
                : fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
 }
@@ -213,7 +228,7 @@ static fg_status run_segments(void *self, fgi_trial *trial, fg_error *err)
     FGI_TRY(fgi_trial_keep(trial, err));
     FGI_TRY(find_loss(s, err));
     FGI_TRY(set_sweep(s, err));
-    for (s->segment = 0; s->segment < s->options.segments; s->segment++) {
+    for (s->segment = 0; s->segment < s->options->segments; s->segment++) {
         if (s->segment > 0)
             FGI_TRY(fgi_trial_restore_variables(trial, err));
         FGI_TRY(run_segment(s, err));
@@ -230,28 +245,33 @@ static void pack_losses(fg_lr_curve *curve, size_t steps)
                 curve->count * sizeof curve->loss[0]);
 }
 
+static fg_status find(search *s, fg_trainer *trainer, const fg_task *task, fg_error *err)
+{
+    FGI_TRY(create_curve(s->options, &s->curve, err));
+    fg_lr_curve *c = s->curve;
+    FGI_TRY(fgi_trial_run(trainer, task, s->data, true, run_segments, s, err));
+    pack_losses(c, (size_t)s->options->steps);
+    const fg_lr_losses losses = {.lr = c->lr,
+                                 .loss = c->loss,
+                                 .count = c->count,
+                                 .segments = c->segments,
+                                 .smoothing = s->options->smoothing};
+    return fg_lr_suggest(&losses, c->smoothed, &c->suggestions, err);
+}
+
 fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                            const fg_lr_find_options *options, fg_lr_curve **out, fg_error *err)
 {
     search s = {.data = data};
-    *out = NULL;
-    FGI_TRY(check_options(options, &s.options, err));
-    FGI_TRY(create_curve(&s.options, &s.curve, err));
-    fg_lr_curve *curve = s.curve;
-    fg_status status = fgi_trial_run(trainer, task, data, true, run_segments, &s, err);
-    if (status == FG_OK) {
-        pack_losses(curve, (size_t)s.options.steps);
-        const fg_lr_losses losses = {.lr = curve->lr,
-                                     .loss = curve->loss,
-                                     .count = curve->count,
-                                     .segments = curve->segments,
-                                     .smoothing = s.options.smoothing};
-        status = fg_lr_suggest(&losses, curve->smoothed, &curve->suggestions, err);
-    }
+    void *own = NULL;
+    fg_status status = complete(options, &own, err);
+    s.options = own;
     if (status == FG_OK)
-        *out = curve;
-    else
-        fg_lr_curve_destroy(curve);
+        status = find(&s, trainer, task, err);
+    fgi_free(own);
+    *out = status == FG_OK ? s.curve : NULL;
+    if (status != FG_OK)
+        fg_lr_curve_destroy(s.curve);
     return status;
 }
 

@@ -479,7 +479,9 @@ static void what_is_refused(void **state)
     fg_trainer *trainer = open_trainer(&k);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, &bad[i], &curve, &err), FG_EINVAL);
-    assert_string_equal(err.message, "101 segments: expected 1 to 100");
+    assert_string_equal(
+        err.message,
+        "tuner.segments: expected an integer from 1 to 100 (for example 5), got '101'");
     data.train = NULL;
     assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "no training data"));

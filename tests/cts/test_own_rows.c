@@ -184,7 +184,8 @@ static int go_there(void **state)
                        2 * i + i % 7);
     write_file("rows.csv", rows);
     write_file("own.yaml", yaml);
-    (void)fgi_config_key_count(); /* makes the table of the built-in rows, which stays */
+    (void)fgi_config_table_built_in()
+        ->count; /* makes the table of the built-in rows, which stays */
     live = fgi_alloc_live();
     fgt_ok(fg_registry_create(&registry, &err));
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_MODEL, &own.entry, &err));
@@ -287,7 +288,7 @@ static void its_checkpoints_need_the_same_rows(void **state)
     assert_int_equal(fg_recipe_result_of(recipe)->train.epochs, 3);
     fg_recipe_close(recipe);
     fgt_ok(fgi_run_origin_open("run", NULL, NULL, registry, &origin, &err));
-    assert_string_equal(fgi_config_text(origin.c, "model.name"), "own_model");
+    assert_string_equal(fg_option_string(origin.c->values, "model.name"), "own_model");
     fgi_run_origin_close(&origin);
 }
 

@@ -37,8 +37,8 @@ static bool is_run(const char *key)
 static void every_key_has_a_row(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < fgi_config_key_count() && chosen == NULL; i++) {
-        const char *key = fgi_config_key_at(i)->path;
+    for (size_t i = 0; i < fgi_config_table_built_in()->count && chosen == NULL; i++) {
+        const char *key = fgi_config_table_built_in()->keys[i].path;
         if (!has_row(key))
             fail_msg("no row of effects_*.c shows what '%s' does", key);
         if (!is_run(key))
@@ -63,7 +63,7 @@ static void all_rows(const effect *table)
         char folder[256];
         (void)snprintf(folder, sizeof(folder), "%s/row", parent);
         fgt_ok(fgi_folder_make(folder, &err));
-        assert_non_null(fgi_config_find(e->key));
+        assert_non_null(fgi_config_find(NULL, e->key));
         effects_write_files(folder);
         print_message("%s: %s\n", e->key, e->arguments);
         e->check(e, folder);

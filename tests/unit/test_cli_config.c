@@ -18,19 +18,19 @@
 static void defaults(void **state)
 {
     fgi_config *c = fgi_config_create(NULL, NULL);
-    assert_string_equal(fgi_config_text(c, "task"), "auto");
-    assert_string_equal(fgi_config_text(c, "model.name"), "mlp");
-    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
-    assert_int_equal(fgi_config_int_at(c, "model.hidden", 1), 512);
-    assert_null(fgi_config_text(c, "data.format"));
-    assert_string_equal(fgi_config_text(c, "data.delimiter"), ",");
-    assert_int_equal(fgi_config_count(c, "data.ignore"), 0);
-    assert_true(fgi_config_bool(c, "data.normalize"));
-    assert_true(fgi_config_is_auto(c, "optimizer.lr"));
-    assert_true(fgi_config_float_at(c, "optimizer.betas", 1) == 0.999);
-    assert_true(fgi_config_float(c, "optimizer.eps") == 1e-8);
-    assert_int_equal(fgi_config_int(c, "trainer.max_steps"), -1);
-    assert_false(fgi_config_is_given(c, "trainer.max_steps"));
+    assert_string_equal(fg_option_string(c->values, "task"), "auto");
+    assert_string_equal(fg_option_string(c->values, "model.name"), "mlp");
+    assert_int_equal(fg_option_count(c->values, "model.hidden"), 2);
+    assert_int_equal(fg_option_int_at(c->values, "model.hidden", 1), 512);
+    assert_null(fg_option_string(c->values, "data.format"));
+    assert_string_equal(fg_option_string(c->values, "data.delimiter"), ",");
+    assert_int_equal(fg_option_count(c->values, "data.ignore"), 0);
+    assert_true(fg_option_bool(c->values, "data.normalize"));
+    assert_true(fg_option_is_auto(c->values, "optimizer.lr"));
+    assert_true(fg_option_float_at(c->values, "optimizer.betas", 1) == 0.999);
+    assert_true(fg_option_float(c->values, "optimizer.eps") == 1e-8);
+    assert_int_equal(fg_option_int(c->values, "trainer.max_steps"), -1);
+    assert_false(fg_option_is_given(c->values, "trainer.max_steps"));
     assert_string_equal(fgi_config_place(c, "trainer.max_steps"), "default");
     fgi_config_destroy(c);
     fgi_config_destroy(NULL);
@@ -56,26 +56,27 @@ static void a_whole_file(void **state)
                     "  limit_val_batches: 7\n"
                     "  run_dir: \"auto\"\n"
                     "  seed: ~\n");
-    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
-    assert_int_equal(fgi_config_int_at(c, "model.hidden", 0), 64);
-    assert_string_equal(fgi_config_text(c, "data.path"), "my file.csv");
-    assert_string_equal(fgi_config_text(c, "data.target"), "8");
-    assert_string_equal(fgi_config_text_at(c, "data.ignore", 1), "a b");
-    assert_null(fgi_config_text_at(c, "data.ignore", 2));
-    assert_string_equal(fgi_config_text_at(c, "data.categorical", 0), "zip"); /* a list of one */
-    assert_true(fgi_config_float(c, "data.val_fraction") == 0.2);
-    assert_true(fgi_config_float(c, "optimizer.weight_decay") == 5e-4);
-    assert_false(fgi_config_is_auto(c, "optimizer.lr"));
-    assert_true(fgi_config_is_auto(c, "trainer.devices"));
-    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 128);
+    assert_int_equal(fg_option_count(c->values, "model.hidden"), 2);
+    assert_int_equal(fg_option_int_at(c->values, "model.hidden", 0), 64);
+    assert_string_equal(fg_option_string(c->values, "data.path"), "my file.csv");
+    assert_string_equal(fg_option_string(c->values, "data.target"), "8");
+    assert_string_equal(fg_option_string_at(c->values, "data.ignore", 1), "a b");
+    assert_null(fg_option_string_at(c->values, "data.ignore", 2));
+    assert_string_equal(fg_option_string_at(c->values, "data.categorical", 0),
+                        "zip"); /* a list of one */
+    assert_true(fg_option_float(c->values, "data.val_fraction") == 0.2);
+    assert_true(fg_option_float(c->values, "optimizer.weight_decay") == 5e-4);
+    assert_false(fg_option_is_auto(c->values, "optimizer.lr"));
+    assert_true(fg_option_is_auto(c->values, "trainer.devices"));
+    assert_int_equal(fg_option_int(c->values, "trainer.batch_size"), 128);
     assert_string_equal(fgi_config_place(c, "trainer.batch_size"), "run.yaml:11:15");
-    assert_int_equal(fgi_config_amount(c, "trainer.limit_train_batches", 21), 10);
-    assert_int_equal(fgi_config_amount(c, "trainer.limit_train_batches", 1), 1);
-    assert_int_equal(fgi_config_amount(c, "trainer.limit_val_batches", 21), 7);
-    assert_int_equal(fgi_config_amount(c, "trainer.limit_val_batches", 3), 3);
-    assert_false(fgi_config_is_auto(c, "trainer.run_dir")); /* quoted: a name */
-    assert_string_equal(fgi_config_text(c, "trainer.run_dir"), "auto");
-    assert_false(fgi_config_is_given(c, "trainer.seed"));
+    assert_int_equal(fg_option_amount(c->values, "trainer.limit_train_batches", 21), 10);
+    assert_int_equal(fg_option_amount(c->values, "trainer.limit_train_batches", 1), 1);
+    assert_int_equal(fg_option_amount(c->values, "trainer.limit_val_batches", 21), 7);
+    assert_int_equal(fg_option_amount(c->values, "trainer.limit_val_batches", 3), 3);
+    assert_false(fg_option_is_auto(c->values, "trainer.run_dir")); /* quoted: a name */
+    assert_string_equal(fg_option_string(c->values, "trainer.run_dir"), "auto");
+    assert_false(fg_option_is_given(c->values, "trainer.seed"));
     fgi_config_destroy(c);
 }
 
@@ -235,13 +236,13 @@ static void rules(void **state)
                                 "    - {match: fc2.weight, split: [none, model]}\n"
                                 "    - {split: [~, ~, data], match: 'blocks.*.w'}\n"
                                 "    - {match: whole, split: []}\n");
-    const fgi_config_key *key = fgi_config_find("trainer.sharding");
+    const fgi_config_key *key = fgi_config_find(NULL, "trainer.sharding");
     assert_string_equal(
-        fgi_config_format(c, key),
+        fgi_config_format(c, key->path),
         "[\"fc1.*=model\", \"fc2.weight=none/model\", \"blocks.*.w=none/none/data\", \"whole=\"]");
     size_t count = 0;
     fg_sharding_rule *list = NULL;
-    fgt_ok(fgi_config_rules(c, "trainer.sharding", &list, &count, &err));
+    fgt_ok(fgi_config_rules(c, &list, &count, &err));
     assert_int_equal(count, 4);
     assert_string_equal(list[1].match, "fc2.weight");
     assert_string_equal(list[1].spec, "none,model");
@@ -249,7 +250,7 @@ static void rules(void **state)
     fgi_config_rules_free(list, count);
     assert_int_equal(fgi_config_override(c, "trainer.sharding=*.0.weight=model/none, b=data", &err),
                      FG_OK);
-    assert_string_equal(fgi_config_format(c, key), "[\"*.0.weight=model/none\", \"b=data\"]");
+    assert_string_equal(fgi_config_format(c, key->path), "[\"*.0.weight=model/none\", \"b=data\"]");
     fgi_config_destroy(c);
     config_refused(
         "trainer: {sharding: [fc1]}\n",
@@ -406,7 +407,7 @@ static void the_longest_file(void **state)
         fgi_config *c = fgi_config_create(NULL, NULL);
         fgt_write(path, text, most + more);
         assert_int_equal(fgi_config_read_file(c, path, &err) == FG_OK, more == 0);
-        assert_string_equal(fgi_config_text(c, "task"), more == 0 ? "regression" : "auto");
+        assert_string_equal(fg_option_string(c->values, "task"), more == 0 ? "regression" : "auto");
         (void)snprintf(message, sizeof message,
                        "'%s' is longer than 1 MiB, which is too long for a configuration", path);
         assert_string_equal(err.message, more == 0 ? "" : message);
@@ -488,20 +489,20 @@ static void overrides(void **state)
     assert_int_equal(fgi_config_override(c, "data.path=a=b, c.csv", &err), FG_OK);
     assert_int_equal(fgi_config_override(c, "data.delimiter=;", &err), FG_OK);
     assert_int_equal(fgi_config_override(c, "task=regression", &err), FG_OK);
-    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 64);
+    assert_int_equal(fg_option_int(c->values, "trainer.batch_size"), 64);
     assert_string_equal(fgi_config_place(c, "trainer.batch_size"), "--trainer.batch_size");
-    assert_int_equal(fgi_config_int(c, "trainer.seed"), 3);
-    assert_int_equal(fgi_config_count(c, "model.hidden"), 3);
-    assert_int_equal(fgi_config_int_at(c, "model.hidden", 2), 30);
-    assert_true(fgi_config_float_at(c, "optimizer.betas", 1) == 0.6);
-    assert_string_equal(fgi_config_text(c, "data.path"), "a=b, c.csv");
-    assert_string_equal(fgi_config_text(c, "data.delimiter"), ";");
+    assert_int_equal(fg_option_int(c->values, "trainer.seed"), 3);
+    assert_int_equal(fg_option_count(c->values, "model.hidden"), 3);
+    assert_int_equal(fg_option_int_at(c->values, "model.hidden", 2), 30);
+    assert_true(fg_option_float_at(c->values, "optimizer.betas", 1) == 0.6);
+    assert_string_equal(fg_option_string(c->values, "data.path"), "a=b, c.csv");
+    assert_string_equal(fg_option_string(c->values, "data.delimiter"), ";");
     assert_int_equal(fgi_config_override(c, "trainer.loggers=[]", &err), FG_OK);
-    assert_int_equal(fgi_config_count(c, "trainer.loggers"), 0);
+    assert_int_equal(fg_option_count(c->values, "trainer.loggers"), 0);
     assert_int_not_equal(fgi_config_override(c, "trainer.batch_size=many", &err), FG_OK);
     assert_string_equal(err.message, "--trainer.batch_size: expected an integer from 1 to 16777216 "
                                      "(for example 64), got 'many'");
-    assert_int_equal(fgi_config_int(c, "trainer.batch_size"),
+    assert_int_equal(fg_option_int(c->values, "trainer.batch_size"),
                      64); /* a rejected value changes nothing */
     assert_int_not_equal(fgi_config_override(c, "trainer.batchsize=1", &err), FG_OK);
     assert_string_equal(err.message,
@@ -587,8 +588,10 @@ static void what_is_printed_reads_back(void **state)
         char *plain = config_printed(c, false), *explained = config_printed(c, true);
         fgi_config *again = config_read(plain), *third = config_read(explained);
         char *twice = config_printed(again, false), *thrice = config_printed(third, false);
-        assert_string_equal(fgi_config_text(again, "data.path"), fgi_config_text(c, "data.path"));
-        assert_true(fgi_config_float(again, "optimizer.lr") == fgi_config_float(c, "optimizer.lr"));
+        assert_string_equal(fg_option_string(again->values, "data.path"),
+                            fg_option_string(c->values, "data.path"));
+        assert_true(fg_option_float(again->values, "optimizer.lr") ==
+                    fg_option_float(c->values, "optimizer.lr"));
         assert_string_equal(twice, plain);
         assert_string_equal(thrice, plain);
         fgi_free(plain);
@@ -632,9 +635,9 @@ static void names_of_keys(void **state)
 {
     fgi_buf text = {0};
     fgi_buf_puts(&text, "# of the training\n");
-    for (size_t i = 0; i < fgi_config_key_count(); i++)
-        if (fgi_config_is_of_training(fgi_config_key_at(i)))
-            fgi_buf_printf(&text, "%s\n", fgi_config_key_at(i)->path);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++)
+        if (fgi_config_is_of_training(&fgi_config_table_built_in()->keys[i]))
+            fgi_buf_printf(&text, "%s\n", fgi_config_table_built_in()->keys[i].path);
     fgi_buf_puts(&text, "# of other programs\n");
     for (size_t i = 0; i < fgi_config_elsewhere_count; i++)
         fgi_buf_printf(&text, "%s: %s\n", fgi_config_names_elsewhere[i].theirs,
@@ -685,19 +688,19 @@ static void lists_of_a_file(void **state)
             (void)snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "    - c%d\n", i);
         if (count == 256) {
             fgi_config *c = config_read(yaml);
-            assert_int_equal(fgi_config_count(c, "data.ignore"), 256);
-            assert_string_equal(fgi_config_text_at(c, "data.ignore", 255), "c255");
+            assert_int_equal(fg_option_count(c->values, "data.ignore"), 256);
+            assert_string_equal(fg_option_string_at(c->values, "data.ignore", 255), "c255");
             fgi_config_destroy(c);
         }
     }
     config_refused(yaml, "run.yaml:259:7: a list of more than 256 elements");
     fgi_config *c = config_read("trainer: {devices: [0, 2]}\n");
-    assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")), "[0, 2]");
+    assert_string_equal(fgi_config_format(c, "trainer.devices"), "[0, 2]");
     fgi_config_destroy(c);
     c = config_read("trainer: {precision: BF16 mixed, callbacks: [early-stop: {patience: 2}]}\n");
-    assert_string_equal(fgi_config_text(c, "trainer.precision"), "bf16-mixed");
+    assert_string_equal(fg_option_string(c->values, "trainer.precision"), "bf16-mixed");
     assert_int_equal(fgi_config_override(c, "data.ignore=a), b", &(fg_error){0}), FG_OK);
-    assert_int_equal(fgi_config_count(c, "data.ignore"), 2);
+    assert_int_equal(fg_option_count(c->values, "data.ignore"), 2);
     fgi_config_destroy(c);
     config_refused(
         "data: {scale: 1234,5, name: x}\n",
@@ -734,7 +737,7 @@ static void the_reference_is_up_to_date(void **state)
 /* Tables of the options of callbacks and the like: cells stay short. */
 static void lists_refer_to_their_rows(void **state)
 {
-    const fgi_config_key *key = fgi_config_find("trainer.callbacks");
+    const fgi_config_key *key = fgi_config_find(NULL, "trainer.callbacks");
     fgi_buf text = {0};
     key_help_put_reference(&text);
     char *made = fgi_buf_take(&text);
@@ -759,30 +762,31 @@ static void lists_refer_to_their_rows(void **state)
 /* Each row of the table has help and a known section, and its name is unique. */
 static void the_table_is_sound(void **state)
 {
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         char section[64];
         const char *dot = strchr(key->path, '.');
         fg_error err = {0};
         char assignment[256];
         fgi_config *c = fgi_config_create(NULL, NULL);
         (void)snprintf(assignment, sizeof(assignment), "%s=%s", key->path, key->option->example);
-        char *before = strdup(fgi_config_format(c, key));
+        char *before = strdup(fgi_config_format(c, key->path));
         if (fgi_config_override(c, assignment, &err) != FG_OK)
             fail_msg("%s: %s", assignment, err.message);
-        assert_string_not_equal(fgi_config_format(c, key), before); /* an example shows a change */
+        assert_string_not_equal(fgi_config_format(c, key->path),
+                                before); /* an example shows a change */
         fgi_free(before);
         fgi_config_destroy(c);
         assert_true(strlen(key->option->help) > 10 &&
                     key->option->help[strlen(key->option->help) - 1] == '.');
-        assert_ptr_equal(fgi_config_find(key->path), key);
+        assert_ptr_equal(fgi_config_find(NULL, key->path), key);
         if (key->option->kind == FG_OPTION_CHOICE || key->has_entries)
             assert_non_null(key->option->range);
         if (key->only != NULL) { /* names an existing choice or switch */
             char chooser[64];
             (void)snprintf(chooser, sizeof(chooser), "%.*s",
                            (int)(strchr(key->only, '=') - key->only), key->only);
-            const fg_option_kind kind = fgi_config_find(chooser)->option->kind;
+            const fg_option_kind kind = fgi_config_find(NULL, chooser)->option->kind;
             assert_true(kind == FG_OPTION_CHOICE || kind == FG_OPTION_BOOL);
         }
         if (dot == NULL)
@@ -790,7 +794,7 @@ static void the_table_is_sound(void **state)
         (void)snprintf(section, sizeof(section), "%.*s", (int)(dot - key->path), key->path);
         assert_non_null(fgi_config_section_help(section));
     }
-    assert_null(fgi_config_find("trainer"));
+    assert_null(fgi_config_find(NULL, "trainer"));
     assert_null(fgi_config_section_help("trainers"));
 }
 
@@ -801,7 +805,7 @@ static void a_second_document_is_refused(void **state)
         "--- # x\ntask: regression\n", "task: regression\n...\n", "task: regression # ---\n"};
     for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
         fgi_config *c = config_read(single[i]);
-        assert_string_equal(fgi_config_text(c, "task"), "regression");
+        assert_string_equal(fg_option_string(c->values, "task"), "regression");
         fgi_config_destroy(c);
     }
 #define SECOND                                                                                     \

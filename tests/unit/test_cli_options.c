@@ -290,9 +290,9 @@ static void help_of_the_keys(void **state)
 {
     fgi_buf text = {0};
     assert_true(key_help_put(&text, NULL));
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
         char line[256];
-        const fgi_config_key *key = fgi_config_key_at(i);
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
         (void)snprintf(line, sizeof(line), "\n  --%s=%s\n", key->path, key->option->example);
         if (strstr(text.data, line) == NULL)
             fail_msg("no line%s", line);
@@ -346,9 +346,10 @@ static void help_lists_every_option(void **state)
     assert_true(strncmp(text, expected, sizeof(expected) - 1) == 0);
     const char *keys = strstr(text, "fulgurite help config");
     assert_non_null(keys);
-    for (size_t i = 0; i < fgi_config_key_count(); i++) { /* every key is named */
-        const char *dot = strrchr(fgi_config_key_at(i)->path, '.');
-        assert_non_null(strstr(keys, dot != NULL ? dot + 1 : fgi_config_key_at(i)->path));
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) { /* every key is named */
+        const char *dot = strrchr(fgi_config_table_built_in()->keys[i].path, '.');
+        assert_non_null(
+            strstr(keys, dot != NULL ? dot + 1 : fgi_config_table_built_in()->keys[i].path));
     }
     free(text);
 }

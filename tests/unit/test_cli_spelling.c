@@ -45,14 +45,14 @@ static void devices_in_every_spelling(void **state)
         const bool is_read = fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err) == FG_OK;
         assert_int_equal(is_read, rows[i].printed != NULL);
         if (is_read) {
-            const fgi_config_key *key = fgi_config_find("trainer.devices");
-            assert_string_equal(fgi_config_format(c, key), rows[i].printed);
+            const fgi_config_key *key = fgi_config_find(NULL, "trainer.devices");
+            assert_string_equal(fgi_config_format(c, key->path), rows[i].printed);
             (void)snprintf(yaml, sizeof(yaml), "trainer.devices=%s", rows[i].written);
             assert_int_equal(fgi_config_override(c, yaml, &err), FG_OK);
-            assert_string_equal(fgi_config_format(c, key), rows[i].printed);
+            assert_string_equal(fgi_config_format(c, key->path), rows[i].printed);
             char *once = config_printed(c, false);
             fgi_config *again = config_read(once);
-            assert_string_equal(fgi_config_format(again, key), rows[i].printed);
+            assert_string_equal(fgi_config_format(again, key->path), rows[i].printed);
             fgi_config_destroy(again);
             fgi_free(once);
         } else if (strncmp(err.message, "run.yaml:1:", 11) != 0) {
@@ -67,7 +67,7 @@ static void devices_of_a_command_line(void **state)
     fg_error err = {0};
     fgi_config *c = fgi_config_create(NULL, NULL);
     assert_int_equal(fgi_config_override(c, "trainer.devices=0,2", &err), FG_OK);
-    assert_string_equal(fgi_config_text(c, "trainer.devices"), "[0, 2]");
+    assert_string_equal(fg_option_string(c->values, "trainer.devices"), "[0, 2]");
     assert_int_not_equal(fgi_config_override(c, "trainer.devices=0", &err), FG_OK);
     assert_string_equal(err.message,
                         "--trainer.devices: devices '0' selects no device\n"
@@ -109,10 +109,9 @@ static void tpu_cores_is_the_old_spelling(void **state)
         if (old_spellings[i].message != NULL) {
             assert_string_equal(err.message, old_spellings[i].message);
         } else {
-            assert_string_equal(fgi_config_text(c, "trainer.accelerator"), "tpu");
-            assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")),
-                                old_spellings[i].devices);
-            assert_null(fgi_config_text(c, "trainer.tpu_cores"));
+            assert_string_equal(fg_option_string(c->values, "trainer.accelerator"), "tpu");
+            assert_string_equal(fgi_config_format(c, "trainer.devices"), old_spellings[i].devices);
+            assert_null(fg_option_string(c->values, "trainer.tpu_cores"));
             assert_int_equal(strncmp(fgi_config_place(c, "trainer.devices"), "run.yaml:1:", 11), 0);
         }
         fgi_config_destroy(c);
@@ -158,7 +157,7 @@ static void choices_in_other_spellings(void **state)
         (void)snprintf(text, sizeof(text), "%s=%s", rows[i].path, rows[i].written);
         if (fgi_config_override(c, text, &err) != FG_OK)
             fail_msg("%s: %s", text, err.message);
-        assert_string_equal(fgi_config_text(c, rows[i].path), rows[i].meant);
+        assert_string_equal(fg_option_string(c->values, rows[i].path), rows[i].meant);
         fgi_config_notes(c, keep_note, note);
         if (rows[i].is_noted)
             (void)snprintf(expected, sizeof(expected), "--%s: '%s' is read as '%s'", rows[i].path,
@@ -171,9 +170,9 @@ static void choices_in_other_spellings(void **state)
                                 "data: {no_header: Yes, normalize: off}\n");
     fgi_config_notes(c, keep_note, note);
     assert_string_equal(note, "run.yaml:1:22: trainer.precision: '16' is read as '16-mixed'");
-    assert_true(fgi_config_is_auto(c, "trainer.devices"));
-    assert_true(fgi_config_bool(c, "data.no_header"));
-    assert_false(fgi_config_bool(c, "data.normalize"));
+    assert_true(fg_option_is_auto(c->values, "trainer.devices"));
+    assert_true(fg_option_bool(c->values, "data.no_header"));
+    assert_false(fg_option_bool(c->values, "data.normalize"));
     fgi_config_destroy(c);
     char message[256];
     (void)snprintf(message, sizeof(message),
@@ -189,16 +188,16 @@ static void a_key_can_be_unset(void **state)
     fg_error err = {0};
     fgi_config *c = config_read("trainer: {batch_size: 8, seed: 3, resume: last}\n");
     assert_int_equal(fgi_config_override(c, "trainer.batch_size=null", &err), FG_OK);
-    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 32);
-    assert_false(fgi_config_is_given(c, "trainer.batch_size"));
+    assert_int_equal(fg_option_int(c->values, "trainer.batch_size"), 32);
+    assert_false(fg_option_is_given(c->values, "trainer.batch_size"));
     assert_int_equal(fgi_config_override(c, "trainer.seed=~", &err), FG_OK);
-    assert_int_equal(fgi_config_int(c, "trainer.seed"), 0);
+    assert_int_equal(fg_option_int(c->values, "trainer.seed"), 0);
     assert_int_equal(fgi_config_override(c, "trainer.resume=null", &err), FG_OK);
-    assert_null(fgi_config_text(c, "trainer.resume"));
+    assert_null(fg_option_string(c->values, "trainer.resume"));
     assert_int_equal(fgi_config_override(c, "model.hidden=NULL", &err), FG_OK);
-    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
+    assert_int_equal(fg_option_count(c->values, "model.hidden"), 2);
     assert_int_equal(fgi_config_override(c, "data.path=\"null\"", &err), FG_OK);
-    assert_string_equal(fgi_config_text(c, "data.path"), "null");
+    assert_string_equal(fg_option_string(c->values, "data.path"), "null");
     fgi_config_destroy(c);
 }
 

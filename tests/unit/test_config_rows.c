@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "golden.h"
-#include "recipe/config_rows.h"
+#include "recipe/config.h"
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"

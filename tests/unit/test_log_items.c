@@ -15,7 +15,6 @@
 #include "base/print.h"
 #include "toy_place.h"
 #include "callback/callback_rows.h"
-#include "log/log_item.h"
 #include "log/logger.h"
 
 static int open_all(void **state)

@@ -22,7 +22,7 @@
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 #include "show.h"
 
 static const char yaml[] =
@@ -221,7 +221,7 @@ static fg_status show_plan(fg_error *err)
     json_t *plan = NULL;
     fg_status status = fgi_json_parse("plan", 0, json, sizeof json - 1, &plan, err);
     if (status == FG_OK) {
-        fgi_plan_print(&lines, plan);
+        fgi_plan_lines_put(&lines, plan);
         fgi_plan_page_put(&page, "run.yaml", plan);
         chip_table_print(&chips, true);
         lines.failed |= page.failed || chips.failed;
@@ -337,7 +337,7 @@ static void put_inference(fgi_buf *out, size_t i)
     }
     const fg_status status = fgi_run_data_open(c, NULL, &data, &err);
     if (status == FG_OK)
-        fgi_buf_printf(out, "= %s%s%s\n\n", fgi_config_text(c, "task"),
+        fgi_buf_printf(out, "= %s%s%s\n\n", fg_option_string(c->values, "task"),
                        *data.inferred != '\0' ? "\n= " : "", data.inferred);
     else
         fgi_buf_printf(out, "! %s\n\n", err.message);

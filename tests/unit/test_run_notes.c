@@ -356,7 +356,7 @@ static void adopts(size_t i)
     if ((fgi_run_adopt_format(&r, &err) == FG_OK) != (adopted[i].format != NULL))
         fail_msg("row %zu: %s", i, err.message);
     if (adopted[i].format != NULL)
-        assert_string_equal(fgi_config_text(r.c, "data.format"), adopted[i].format);
+        assert_string_equal(fg_option_string(r.c->values, "data.format"), adopted[i].format);
     else
         assert_non_null(strstr(err.message, "' contains images, but the model was trained on "
                                             "tables: expected a .csv file with the columns of "
@@ -407,8 +407,8 @@ static void whole_images_stay_whole(void **state)
         r.schema.input =
             (fg_type){.dtype = FG_U8, .rank = geometries[i].rank, .dim = {geometries[i].height}};
         assert_int_equal(fgi_run_keep_geometry(&r, &err), FG_OK);
-        if (fabs(fgi_config_float(r.c, "data.center_fraction") - geometries[i].center_fraction) >
-            1e-9)
+        if (fabs(fg_option_float(r.c->values, "data.center_fraction") -
+                 geometries[i].center_fraction) > 1e-9)
             fail_msg("row %zu", i);
         fgi_config_destroy(r.c);
         fgi_buf_fini(&unused);

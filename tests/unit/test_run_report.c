@@ -136,7 +136,7 @@ static void lines_have_the_numbers(void **state)
     has(text, "  a.c:9        3   12 B  250 ms\n");
     has(text, "  lr          0.25     -        -\n"); /* neither value is the better one */
     has(text, "  train_loss   nan     -        -\n");
-    has(text, "\ntrain_*: means over the steps since the previous log line\n");
+    has(text, "\n  train_*: means over the steps since the previous log line\n");
     assert_null(strstr(text, "wall_time"));
     has(text, "  val_acc      0.5  0.75       20\n");
     assert_null(strstr(text, "checkpoint ")); /* null: unknown */

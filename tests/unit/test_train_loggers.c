@@ -21,7 +21,6 @@
 #include "row_names.h"
 #include "log/log_file.h"
 #include "log/logger.h"
-#include "log/loggers.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

@@ -564,7 +564,7 @@ static void batches_of_a_validation(void **state)
         assert_int_equal(recorder_count(&r, "batch_end"), validations[row].batches);
         const fg_evaluation *e = NULL;
         trainer->cursor.step = 9; /* training has gone on */
-        fgi_stage_rows(trainer->stage[FGI_VAL])->samples = 1;
+        trainer->stage[FGI_VAL]->rows.samples = 1;
         fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
         assert_int_equal(e->step, 0);
         fg_trainer_destroy(trainer);

@@ -15,7 +15,6 @@
 #include "optim/optimizer.h"
 #include "toy.h"
 #include "base/print.h"
-#include "train/fit_settings.h"
 #include "train/trainer.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
