@@ -92,9 +92,9 @@ static fg_status keep_variables(fgi_trial *trial, fg_error *err)
 fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
-    trial->has_sums = fgi_windows_is_open(trainer->windows);
+    trial->has_sums = trainer->windows.is_open;
     if (trial->has_sums)
-        FGI_TRY(fgi_windows_peek(trainer->windows, trial->sums, err));
+        FGI_TRY(fgi_windows_peek(&trainer->windows, trial->sums, err));
     FGI_TRY(keep_variables(trial, err));
     trial->is_kept = true;
     return FG_OK;
