@@ -14,7 +14,6 @@
 #include "train/feed.h"
 #include "train/signals.h"
 #include "train/stage.h"
-#include "train/strategy.h"
 
 struct fgi_feed {
     fgi_feed_uses of;

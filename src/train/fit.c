@@ -61,6 +61,13 @@ static bool is_over(const fg_trainer *trainer)
            (o->limits.max_epochs > 0 && trainer->cursor.epoch >= o->limits.max_epochs);
 }
 
+/* Calls all callbacks, at the current position. */
+static fg_status notify(fg_trainer *trainer, fgi_event_kind kind, fg_error *err)
+{
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_notify(trainer->callbacks, kind, &at, err);
+}
+
 /* ---- validation and saving ------------------------------------------------------------------- */
 
 /* Starts saving this state unless it is saved already. */
@@ -138,12 +145,6 @@ static fg_status close_window(fg_trainer *trainer, fg_error *err)
 {
     const fg_progress at = fgi_progress_at(trainer);
     return fgi_windows_close(&trainer->windows, &at, err);
-}
-
-static fg_status read_first(fg_trainer *trainer, fg_error *err)
-{
-    const fg_progress at = fgi_progress_at(trainer);
-    return fgi_windows_read_first(&trainer->windows, &at, err);
 }
 
 /* A log line of these sums. */
@@ -259,8 +260,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     if (*out_is_last && accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     trainer->cursor.step += *out_is_last;
-    const fg_progress at = fgi_progress_at(trainer);
-    return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, &at, err);
+    return notify(trainer, FGI_ON_BATCH_END, err);
 }
 
 /* An optimizer step: launches its batches, and processes metrics that have arrived. A stop waits
@@ -281,8 +281,9 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     trainer->cursor.owes_validation = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(close_window(trainer, err));
-    if (trainer->cursor.step == 1)
-        FGI_TRY(read_first(trainer, err));
+    const fg_progress at = fgi_progress_at(trainer);
+    if (at.step == 1)
+        FGI_TRY(fgi_windows_read_first(windows, &at, err));
     FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS, err));
     fgi_timeline_end(begin, FGI_PROFILE_STEP, "train step", trainer->cursor.step);
     return FG_OK;
@@ -349,10 +350,9 @@ static fg_status end_profile(fg_trainer *trainer, fg_error *err)
 static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(
         fg_loader_start_epoch(stage->loader, trainer->cursor.epoch, trainer->cursor.position, err));
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_START, &at, err));
+    FGI_TRY(notify(trainer, FGI_ON_EPOCH_START, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->cursor.owes_validation)
         FGI_TRY(do_due(trainer, data, err));
@@ -502,10 +502,9 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
         FGI_TRY(
             fgi_run_open(trainer->run, trainer->client, &trainer->cursor, trainer->callbacks, err));
     }
-    const fg_progress at = fgi_progress_at(trainer);
     trainer->fit.has_started = true;
     fgi_windows_start_clock(&trainer->windows);
-    return fgi_notify(trainer->callbacks, FGI_ON_FIT_START, &at, err);
+    return notify(trainer, FGI_ON_FIT_START, err);
 }
 
 /* A rollback requires a checkpoint to go back to, from the first step on. */
@@ -606,8 +605,7 @@ static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     if (trainer->cursor.step > 0)
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
     fgi_windows_start_clock(&trainer->windows);
-    const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_ROLLED_BACK, &at, err));
+    FGI_TRY(notify(trainer, FGI_ON_ROLLED_BACK, err));
     return save(trainer, FGI_RANK_NONE, err);
 }
 
@@ -752,11 +750,9 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     if (trainer->fit.has_started)
         keep_metrics(trainer);
     trainer->call.is_running = false;
-    const fg_progress at = fgi_progress_at(trainer);
     fgi_logger_set_end(fgi_run_logger(trainer->run), status, first.message);
-    const fg_status told = trainer->fit.has_started
-                               ? fgi_notify(trainer->callbacks, FGI_ON_FIT_END, &at, &later)
-                               : FG_OK;
+    const fg_status told =
+        trainer->fit.has_started ? notify(trainer, FGI_ON_FIT_END, &later) : FG_OK;
     if (status == FG_OK && told != FG_OK) {
         status = told;
         first = later;
