@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/thread.h"
 
 enum { ROWS = 8, SIDE = 16, DEVICES = 1024 };
 

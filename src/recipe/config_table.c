@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "report/helpers.h"
+#include "base/text.h"
 
 enum { MOST_KEYS = FGI_CONFIG_MAX_KEYS, MOST_ENTRIES = 128 };
 

@@ -12,6 +12,7 @@
 #include "base/print.h"
 #include "input/json_file.h"
 #include "data/dataset.h"
+#include "base/text.h"
 
 static const double measured_for_s = 1;
 

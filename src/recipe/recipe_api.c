@@ -15,6 +15,7 @@
 #include "report/lr_plot.h"
 #include "report/plan_doc.h"
 #include "report/run_doc.h"
+#include "base/thread.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
