@@ -423,7 +423,7 @@ static void put_machine(fgi_doc *d, const fgi_run_view *view)
     fgi_buf_fini(&device);
 }
 
-void fgi_run_doc_put(fgi_buf *out, const fgi_run_view *view, bool is_page)
+static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
 {
     fgi_doc d;
     fgi_buf words = {0};
@@ -461,15 +461,22 @@ static json_t *metric_object(const fgi_run_metric *m)
                      best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
 }
 
-void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view)
+static void put_json(fgi_buf *out, const fgi_run_view *view)
 {
     json_t *metrics = json_object();
     for (size_t i = 0; i < view->metric_count; i++)
         (void)json_object_set_new(metrics, view->metrics[i].name, metric_object(&view->metrics[i]));
-    json_t *root = json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
-                             view->report, "metrics", metrics, "config", view->config, "damage",
-                             view->damage != NULL ? fgi_json_string(view->damage) : NULL);
-    fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
+    fgi_json_put(out,
+                 json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
+                           view->report, "metrics", metrics, "config", view->config, "damage",
+                           view->damage != NULL ? fgi_json_string(view->damage) : NULL),
+                 JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+}
+
+void fgi_run_report_put(fgi_buf *out, const fgi_run_view *view, fg_report_form form)
+{
+    if (form == FG_REPORT_JSON)
+        put_json(out, view);
+    else
+        put_doc(out, view, form == FG_REPORT_HTML);
 }

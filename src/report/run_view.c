@@ -144,9 +144,8 @@ static fg_status check_report(const char *path, const json_t *report, fg_error *
     return FG_OK;
 }
 
-/* Reads FOLDER/name; *out_text is NULL if there is no such file. */
-static fg_status read_file(const char *folder, const char *name, size_t limit, char **out_path,
-                           char **out_text, size_t *out_size, fg_error *err)
+fg_status fgi_run_file_read(const char *folder, const char *name, size_t limit, char **out_path,
+                            char **out_text, size_t *out_size, fg_error *err)
 {
     *out_text = NULL;
     *out_size = 0;
@@ -163,7 +162,8 @@ fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *e
     char *path, *text;
     size_t size;
     *out = NULL;
-    fg_status status = read_file(folder, "report.json", REPORT_LIMIT, &path, &text, &size, err);
+    fg_status status =
+        fgi_run_file_read(folder, "report.json", REPORT_LIMIT, &path, &text, &size, err);
     if (status == FG_OK && text != NULL) {
         status = fgi_json_parse(path, 0, text, size, out, err);
         if (status == FG_OK)
@@ -185,7 +185,8 @@ static fg_status add_plan(const char *folder, json_t *report, fg_error *err)
     char *path, *text;
     size_t size;
     json_t *root = NULL;
-    fg_status status = read_file(folder, "plan.json", REPORT_LIMIT, &path, &text, &size, err);
+    fg_status status =
+        fgi_run_file_read(folder, "plan.json", REPORT_LIMIT, &path, &text, &size, err);
     if (status == FG_OK && text != NULL)
         status = fgi_json_parse(path, 0, text, size, &root, err);
     json_t *plan = json_array_get(json_object_get(root, "topologies"), 0);
@@ -205,7 +206,8 @@ static fg_status read_metrics(fgi_run_view *v, const char *folder, bool *out_is_
 {
     char *path, *text;
     size_t size;
-    fg_status status = read_file(folder, "metrics.jsonl", METRICS_LIMIT, &path, &text, &size, err);
+    fg_status status =
+        fgi_run_file_read(folder, "metrics.jsonl", METRICS_LIMIT, &path, &text, &size, err);
     *out_is_there = status == FG_OK && text != NULL;
     if (*out_is_there)
         status = add_rows(v, path, text, size, err);
@@ -237,7 +239,7 @@ static fg_status read_others(fgi_run_view *v, const char *folder, fg_error *out_
     }
     FGI_TRY(add_plan(folder, v->report, err));
     correct_state(v->report, folder);
-    status = read_file(folder, "config.yaml", REPORT_LIMIT, &path, &v->config, &size, err);
+    status = fgi_run_file_read(folder, "config.yaml", REPORT_LIMIT, &path, &v->config, &size, err);
     fgi_free(path);
     if (v->config != NULL)
         fgi_text_make_utf8(v->config);

@@ -42,6 +42,9 @@ fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err
 void fgi_run_view_set_live(fgi_run_view *view, bool is_live);
 void fgi_run_view_close(fgi_run_view *view);
 
+/* Reads FOLDER/name; *out_text is NULL if there is no such file. Free path and text. */
+fg_status fgi_run_file_read(const char *folder, const char *name, size_t limit, char **out_path,
+                            char **out_text, size_t *out_size, fg_error *err);
 /* Reads report.json alone; *out is NULL if there is none. Errors: as above. */
 fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err);
 
