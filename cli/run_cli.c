@@ -10,7 +10,7 @@
 
 #include "out_file.h"
 #include "base/text.h"
-#include "report/lr_plot.h"
+#include "doc/chart.h"
 
 static void put_message(bool is_warning, const char *text)
 {
@@ -109,7 +109,7 @@ static bool check_curves(const char *list, fg_error *err)
     bool is_good = true;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
     while (is_good && (name = strsep(&rest, ",")) != NULL)
-        is_good = fgi_lr_plot_check(name, err) == FG_OK && out_file_check("--out", name, err);
+        is_good = fgi_chart_file_check(name, err) == FG_OK && out_file_check("--out", name, err);
     free(names);
     return is_good;
 }

@@ -17,7 +17,7 @@
 #include "doc/html.h"
 #include "report/run_doc.h"
 #include "report/run_view.h"
-#include "report/schedule_plot.h"
+#include "report/plots.h"
 #include "sheet.h"
 
 #define NONE ((double)NAN)
@@ -205,7 +205,7 @@ static void limits_of_schedules(void **state)
                                                      .part_count = 1,
                                                      .part = {{.steps = 3}}}};
         fgi_schedule_put_table(&view, &out);
-        assert_true(fgi_schedule_put_json(&view, &out));
+        fgi_json_put(&out, fgi_schedule_json(&view), JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     }
     compare("report/limits_schedules.txt", &out);
 }
