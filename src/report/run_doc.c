@@ -18,14 +18,6 @@ static const json_t *part(const fgi_run_view *view, const char *key)
     return json_object_get(view->report, key);
 }
 
-/* Writes a table and frees its rows. */
-static void put_table(fgi_doc *d, const fgi_field *fields, json_t *rows)
-{
-    d->out->failed = d->out->failed || rows == NULL;
-    fgi_doc_table(d, NULL, fields, rows);
-    json_decref(rows);
-}
-
 /* ---- results and verdicts -------------------------------------------------------------------- */
 
 /* The metric that selects the best checkpoint, else a loss; NULL: there is none. */
@@ -160,7 +152,7 @@ static void put_metrics(fgi_doc *d, const fgi_run_view *view)
         (void)json_array_append_new(rows, metric_row(&view->metrics[i], d->is_page));
         has_window = has_window || view->metrics[i].is_window;
     }
-    put_table(d, fields, rows);
+    fgi_doc_rows(d, NULL, fields, rows);
     if (has_window)
         fgi_doc_say(d, "note", "train_*: means over the steps since the previous log line");
 }
@@ -314,7 +306,7 @@ static void put_stages(fgi_doc *d, json_t *stages)
     json_object_foreach(stages, key, value) if (json_number_value(value) > 0)(void)
         json_array_append_new(
             rows, json_pack("{s:s%, s:O}", "name", key, fgi_run_stage_size(key), "seconds", value));
-    put_table(d, fields, rows);
+    fgi_doc_rows(d, NULL, fields, rows);
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */

@@ -18,7 +18,7 @@
 #include "doc/doc.h"
 #include "report/run_view.h"
 
-enum { VERSION = 1, RECORD_LIMIT = 64 << 20, OTHER_METRICS = 4, CURVES_MAX = 8, COLUMNS = 32 };
+enum { OTHER_METRICS = 4, CURVES_MAX = 8, COLUMNS = 32 };
 static const double log_range = 20; /* a wider range of values has a logarithmic axis */
 
 typedef struct sweep {
@@ -100,13 +100,10 @@ static fg_status check_record(const char *path, const json_t *record, fg_error *
 {
     size_t i;
     const json_t *run;
-    const json_t *version = json_object_get(record, "version");
-    if (json_is_integer(version) && json_integer_value(version) != VERSION)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "%s: version %" JSON_INTEGER_FORMAT ", but this program reads version %d: "
-                        "use the version of fulgurite that wrote it",
-                        path, json_integer_value(version), VERSION);
-    if (!json_is_integer(version) || !json_is_array(json_object_get(record, "keys")) ||
+    if (json_is_integer(json_object_get(record, "version")))
+        FGI_TRY(fgi_run_check_version(path, record, err));
+    if (!json_is_integer(json_object_get(record, "version")) ||
+        !json_is_array(json_object_get(record, "keys")) ||
         !json_is_array(json_object_get(record, "runs")))
         return fgi_fail(err, FG_EFORMAT, "%s: expected an object with 'version', 'keys' and 'runs'",
                         path);
@@ -136,20 +133,9 @@ static void correct_state(json_t *record, const char *folder)
 
 fg_status fgi_sweep_read(const char *folder, json_t **out, fg_error *err)
 {
-    char *path = NULL, *text = NULL;
-    size_t size = 0;
-    *out = NULL;
-    fg_status status =
-        fgi_run_file_read(folder, "sweep.json", RECORD_LIMIT, &path, &text, &size, err);
-    if (status == FG_OK && text != NULL)
-        status = fgi_json_parse(path, 0, text, size, out, err);
-    if (status == FG_OK && text != NULL)
-        status = check_record(path, *out, err);
-    if (status == FG_OK)
-        correct_state(*out, folder);
-    fgi_free(text);
-    fgi_free(path);
-    return status;
+    FGI_TRY(fgi_run_json_read(folder, "sweep.json", check_record, out, err));
+    correct_state(*out, folder);
+    return FG_OK;
 }
 
 /* A run that has not started, or did not get to its first metrics, has no folder to read. */
@@ -190,6 +176,8 @@ static fg_status open_sweep(const char *folder, sweep *out, fg_error *err)
 {
     *out = (sweep){.count = 0};
     FGI_TRY(fgi_sweep_read(folder, &out->record, err));
+    if (out->record == NULL)
+        return fgi_fail(err, FG_ENOTFOUND, "'%s' contains no sweep.json", folder);
     const size_t count = json_array_size(json_object_get(out->record, "runs"));
     out->run = fgi_calloc(count + 1, sizeof *out->run);
     out->order = fgi_calloc(count + 1, sizeof *out->order);
@@ -321,8 +309,7 @@ static void put_table(fgi_doc *d, const sweep *view)
         low = fmin(low, best_of(view, i));
     for (size_t i = 0; i < view->count; i++)
         (void)json_array_append_new(rows, row_of(view, &t, d->is_page ? view->order[i] : i, low));
-    fgi_doc_table(d, "runs", t.field, rows);
-    json_decref(rows);
+    fgi_doc_rows(d, "runs", t.field, rows);
 }
 
 /* Why runs have failed: in lines, where a column would be too narrow. */
