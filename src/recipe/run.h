@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "callback/prediction_file.h"
-#include "report/schedule_plot.h"
+#include "report/plots.h"
 #include "recipe/config.h"
 #include "recipe/config.h"
 #include "recipe/run_origin.h"
