@@ -22,7 +22,7 @@ static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data 
 {
     fg_trainer *trainer = trial->trainer;
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    trial->place = fgi_optimizer_place_of(trainer->model.optimizer);
+    trial->place = trainer->model.optimizer->place;
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     trial->cursor = trainer->cursor;

@@ -197,17 +197,17 @@ static fg_status set_sweep(search *s, fg_error *err)
 {
     fg_optimizer *o = s->trial->trainer->model.optimizer;
     const fg_lr_find_options *options = s->options;
-    s->sweep =
-        (sweep){.min_lr = options->min_lr,
-                .max_lr = options->max_lr,
-                .factor = o->lr_factor,
-                .steps = options->steps,
-                .is_linear = strcmp(options->sweep, "linear") == 0,
-                .momentum = fg_schedule_momentum(&o->schedule, (double)NAN, 0, o->total_steps)};
+    s->sweep = (sweep){
+        .min_lr = options->min_lr,
+        .max_lr = options->max_lr,
+        .factor = o->place.lr_factor,
+        .steps = options->steps,
+        .is_linear = strcmp(options->sweep, "linear") == 0,
+        .momentum = fg_schedule_momentum(&o->place.schedule, (double)NAN, 0, o->place.total_steps)};
     const fg_schedule schedule = {.row = &sweep_row, .options = &s->sweep, .is_complete = true};
     for (int64_t i = 0; i < options->steps; i++)
         s->curve->lr[i] = given_lr(&s->sweep, i);
-    s->curve->factor = o->lr_factor;
+    s->curve->factor = o->place.lr_factor;
     return fg_optimizer_set_schedule(o, &schedule, options->steps * options->segments, err);
 }
 
