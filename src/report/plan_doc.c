@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "report/doc.h"
+#include "doc/doc.h"
+#include "base/print.h"
 
 enum {
     PAGE_LAYERS = 12,

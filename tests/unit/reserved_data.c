@@ -74,7 +74,24 @@ static void by_fg_sampling_options(fg_error *err)
                      FG_OK);
     assert_int_equal(fg_dataset_weighted(data, weights, &o, &drawn, err), FG_EINVAL);
     assert_int_equal(fg_dataset_balanced(data, &o, &drawn, err), FG_EINVAL);
-    assert_int_equal(fg_dataset_mix(&data, NULL, 1, &o, &drawn, err), FG_EINVAL);
+    fg_dataset_destroy(data);
+}
+
+static void by_fg_mix_options(fg_error *err)
+{
+    NEWER(fg_mix_options, 0);
+    fg_dataset *mix = NULL;
+    assert_int_equal(fg_dataset_mix(NULL, 0, &o, &mix, err), FG_EINVAL);
+}
+
+static void by_fg_split_options(fg_error *err)
+{
+    NEWER(fg_split_options, 0);
+    const float x[2] = {0};
+    fg_dataset *data = NULL, *train = NULL, *val = NULL;
+    assert_int_equal(fg_dataset_from_arrays(&pair, (const void *const[]){x}, FG_COPY, &data, err),
+                     FG_OK);
+    assert_int_equal(fg_dataset_split(data, &o, &train, &val, err), FG_EINVAL);
     fg_dataset_destroy(data);
 }
 
@@ -152,5 +169,7 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_pack_export_options),
     ROW(fg_pack_select_options),
     ROW(fg_sampling_options),
+    ROW(fg_mix_options),
+    ROW(fg_split_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

@@ -49,7 +49,8 @@ static void write_groups(const char *path)
 static void parts_of(fg_dataset *dataset, uint64_t seed, char out[ROWS + 1])
 {
     fg_dataset *parts[2];
-    fgt_ok(fg_dataset_split(dataset, 0.3, seed, &parts[0], &parts[1], &err));
+    fgt_ok(fg_dataset_split(dataset, &(fg_split_options){.val_fraction = 0.3, .seed = seed},
+                            &parts[0], &parts[1], &err));
     assert_int_equal(fg_dataset_count(parts[0]) + fg_dataset_count(parts[1]), ROWS);
     memset(out, '-', ROWS);
     out[ROWS] = '\0';
@@ -94,13 +95,14 @@ static void a_split_does_not_divide_groups(void **state)
     }
     /* a subset has the groups of its samples */
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10, 1, 6}, 5, &half, &err));
-    fgt_ok(fg_dataset_split(half, 0.1, 0, &a, &b, &err));
+    fgt_ok(fg_dataset_split(half, &(fg_split_options){.val_fraction = 0.1}, &a, &b, &err));
     assert_int_equal(fg_dataset_count(b), 2); /* the smaller group */
     fg_dataset_destroy(a);
     fg_dataset_destroy(b);
     fg_dataset_destroy(half);
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10}, 3, &half, &err));
-    assert_int_equal(fg_dataset_split(half, 0.5, 0, &a, &b, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_split(half, &(fg_split_options){.val_fraction = 0.5}, &a, &b, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "cannot split the dataset: all 3 samples are in one group, "
                                      "which is not divided: expected at least 2 groups");
     fg_dataset_destroy(half);

@@ -350,7 +350,8 @@ static void held_out_samples_depend_on_the_seed(void **state)
             fgt_ok(fg_pack_arrays(folder, path, &o, NULL, &err));
         else
             fgt_ok(fg_pack_build(folder, path, &same, NULL, &err));
-        fgt_ok(fg_dataset_split(whole, 0.25, seed, &parts[0], &parts[1], &err));
+        fgt_ok(fg_dataset_split(whole, &(fg_split_options){.val_fraction = 0.25, .seed = seed},
+                                &parts[0], &parts[1], &err));
         check_held_out(path, parts, seed);
         fg_dataset_destroy(parts[0]);
         fg_dataset_destroy(parts[1]);
