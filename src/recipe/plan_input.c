@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "recipe/run.h"
-#include "train/input_report.h"
+#include "train/watch/watch.h"
 #include "base/error.h"
 #include "base/resources.h"
 #include "base/number.h"

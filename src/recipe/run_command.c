@@ -14,8 +14,8 @@
 #include "base/duration.h"
 #include "base/print.h"
 #include "base/alloc.h"
-#include "train/metrics.h"
-#include "train/profile_steps.h"
+#include "train/state/metrics.h"
+#include "train/watch/profile_steps.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 

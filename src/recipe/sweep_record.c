@@ -12,7 +12,7 @@
 #include "input/json_file.h"
 #include "report/run_view.h"
 #include "report/sweep_report.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 #include "base/alloc.h"
 
 enum { VERSION = 1 };
