@@ -369,7 +369,8 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     size_t count = 0;
     fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
     if (status == FG_OK) {
-        const bool was_off = fgi_ledger_set_off(&trainer->ledger, true);
+        const bool was_off = trainer->ledger.is_off;
+        trainer->ledger.is_off = true;
         const fg_result result = trainer->call.result;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
@@ -378,7 +379,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = status == FG_OK ? drained : status;
         fgi_sample_rows_clear(&trainer->stage[FGI_VAL]->rows);
         trainer->call.result = result;
-        (void)fgi_ledger_set_off(&trainer->ledger, was_off);
+        trainer->ledger.is_off = was_off;
     }
     fgi_windows_start_clock(&trainer->windows);
     return status == FG_OK

@@ -245,8 +245,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     trainer->saver->is_current = false;
     const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
     const fgi_accumulator *accumulator = stage->accumulator;
-    *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
-                   epoch_is_over(trainer);
+    *out_is_last = accumulator == NULL || accumulator->batches == batches || epoch_is_over(trainer);
     if (*out_is_last && accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     trainer->cursor.step += *out_is_last;
@@ -262,7 +261,8 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     bool is_done = false;
     const int64_t begin = fgi_timeline_begin();
     fgi_signals_step(true);
-    fgi_accumulator_begin(stage->accumulator);
+    if (stage->accumulator != NULL)
+        stage->accumulator->batches = 0;
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;
     while (!is_done)
@@ -546,8 +546,8 @@ static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
 
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
-    const int64_t count = fgi_divergence_rollbacks(&trainer->divergence);
-    const double factor = fgi_divergence_lr_factor(&trainer->divergence);
+    const int64_t count = trainer->divergence.at.rollbacks;
+    const double factor = trainer->divergence.at.lr_factor;
     char path[512];
     (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(&trainer->divergence));
     FGI_TRY(load(trainer, path, err));
@@ -558,7 +558,7 @@ static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_err
             "times the configured learning rate",
             why->message, (long long)count + 1,
             (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
-            path, fgi_divergence_lr_factor(&trainer->divergence));
+            path, trainer->divergence.at.lr_factor);
     return FG_OK;
 }
 
@@ -573,7 +573,7 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
     (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
                    (long long)most);
     fg_status status = settle(trainer, &local);
-    if (status == FG_OK && fgi_divergence_rollbacks(&trainer->divergence) >= most)
+    if (status == FG_OK && trainer->divergence.at.rollbacks >= most)
         return refuse(&why, text, err);
     if (status == FG_OK && fgi_divergence_good(&trainer->divergence)[0] == '\0')
         return refuse(&why, "there is no good checkpoint to roll back to", err);

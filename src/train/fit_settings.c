@@ -151,7 +151,7 @@ static void scale_lr(fg_trainer *trainer)
     const double factor = (rule == LINEAR ? k
                            : rule == SQRT ? sqrt(k)
                                           : 1) *
-                          fgi_divergence_lr_factor(&trainer->divergence);
+                          trainer->divergence.at.lr_factor;
     settings->lr_scaling = rules[rule];
     settings->lr_factor = factor;
     settings->lr_given = optimizer != NULL ? fgi_optimizer_base_lr(optimizer) : trainer->preview.lr;

@@ -515,7 +515,8 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
     fgi_health_result(&trainer->health, result);
-    fgi_divergence_result(&trainer->divergence, result);
+    result->rollbacks = trainer->divergence.at.rollbacks;
+    result->rollback_lr_factor = trainer->divergence.at.lr_factor;
     result->device_peak_bytes = -1;
     const fgi_step_program *program = stage->program;
     if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)

@@ -131,11 +131,12 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
     fgi_accumulator *accumulator = stage->accumulator;
     fgi_event *arrived = NULL;
     fgi_stage_restart_sums(stage);
-    fgi_accumulator_begin(accumulator);
+    if (accumulator != NULL)
+        accumulator->batches = 0;
     do {
         FGI_TRY(launch_batch(trial, stage, err));
     } while (accumulator != NULL && !trial->is_epoch_over &&
-             fgi_accumulator_batches(accumulator) < fgi_accumulation_at(&trainer->accumulation, 0));
+             accumulator->batches < fgi_accumulation_at(&trainer->accumulation, 0));
     if (accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));

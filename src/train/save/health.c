@@ -81,13 +81,6 @@ const fg_variable *fgi_health_anomaly(const fgi_health *h, bool *out_is_nan, int
     return culprit > 0 ? fg_optimizer_parameter_at(*h->of.optimizer, (size_t)culprit - 1) : NULL;
 }
 
-int64_t fgi_health_bad(const fgi_health *h, int64_t *out_first)
-{
-    const float *health = h->value;
-    *out_first = (int64_t)health[FGI_HEALTH_STEP];
-    return (int64_t)health[FGI_HEALTH_BAD];
-}
-
 static bool counts_lost(const fgi_health *h)
 {
     return fgi_precision_is_narrow(h->of.precision) && !h->of.options->numerics.stochastic_rounding;

@@ -38,6 +38,7 @@ typedef struct fgi_best_rule {
 typedef struct fgi_best_entry {
     double value; /* of the metric */
     int64_t step;
+    bool has_no_rank;              /* it waits, and counts only if a better one cannot be saved */
     char name[FGI_CKPT_NAME_SIZE]; /* of the checkpoint */
 } fgi_best_entry;
 
@@ -45,11 +46,7 @@ typedef struct fgi_best_entry {
 typedef struct fgi_best_list {
     fgi_best_entry entry[FGI_BEST_MOST];
     int count;
-    struct {
-        double value;
-        int64_t step;
-        bool has_no_rank;        /* counts only if a better one cannot be saved */
-    } waiting[FGI_BEST_WAITING]; /* the earliest first */
+    fgi_best_entry waiting[FGI_BEST_WAITING]; /* the earliest first; without names */
     int waiting_count;
 } fgi_best_list;
 
@@ -67,6 +64,8 @@ fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, dou
  * best. Values of this and earlier steps no longer wait. */
 void fgi_best_list_enter(fgi_best_list *list, const fgi_best_rule *rule, int64_t step,
                          const char *name);
+/* Whether no checkpoint of the list has a better value, nor any that waits. */
+bool fgi_best_list_is_best(const fgi_best_list *list, const fgi_best_rule *rule, double value);
 /* The state of a step will not be saved. */
 void fgi_best_list_forget(fgi_best_list *list, int64_t step);
 

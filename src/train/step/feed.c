@@ -319,15 +319,20 @@ static void launched(fgi_feed *feed, fgi_flight *flight, fgi_event *take_done)
                  on_step_done);
 }
 
+/* Launches the stage's program on a batch or, if the flight is one, the update. */
 static fg_status launch(fgi_feed *feed, fgi_stage *stage, fgi_flight *flight,
                         fg_array *const *fields, fg_array *samples, fg_array **out_prediction,
                         fg_error *err)
 {
     fgi_event *done = NULL;
-    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer", .name = "launch"};
+    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
+                     .name = flight->is_batch ? "launch" : "launch update"};
     fgi_span_begin(feed->of.spans, &span);
     flight->launch_ns = span.begin_ns;
-    const fg_status status = fgi_stage_launch(stage, fields, samples, out_prediction, &done, err);
+    const fg_status status =
+        flight->is_batch
+            ? fgi_stage_launch(stage, fields, samples, out_prediction, &done, err)
+            : fgi_step_program_launch(stage->accumulator->update, NULL, 0, NULL, &done, err);
     fgi_span_end(&span);
     if (status == FG_OK)
         launched(feed, flight, done);
@@ -375,19 +380,9 @@ fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch 
 
 fg_status fgi_feed_update(fgi_feed *feed, fgi_stage *stage, fg_error *err)
 {
-    fgi_event *done = NULL;
     FGI_TRY(retire(feed, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(feed, stage, NULL);
     feed->of.begin(feed->of.self, stage, NULL);
-    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
-                     .name = "launch update"};
-    fgi_span_begin(feed->of.spans, &span);
-    flight->launch_ns = span.begin_ns;
-    fgi_step_program *update = fgi_accumulator_update(stage->accumulator);
-    const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
-    fgi_span_end(&span);
-    if (status != FG_OK)
-        return name_step(flight, status, err);
-    launched(feed, flight, done);
-    return FG_OK;
+    const fg_status status = launch(feed, stage, flight, NULL, NULL, NULL, err);
+    return status == FG_OK ? FG_OK : name_step(flight, status, err);
 }

@@ -134,8 +134,6 @@ typedef struct fgi_ledger {
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 /* Records the spans that the devices may have waited for. */
 fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger);
-/* Whether nothing is recorded; also sets it. */
-bool fgi_ledger_set_off(fgi_ledger *ledger, bool is_off);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
 /* Measure the processor time of a step on the Trainer's thread; only every 16th step, because
  * reading the clocks costs system calls. begin returns a time, or -1 for a step that is not
