@@ -51,7 +51,7 @@ static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
         fgi_run_say(r, FG_LOG_INFO,
                     "'%s' trains on windows of images at their own size, so they are stored at "
                     "that size",
-                    r->options->config);
+                    r->options.config);
         return;
     }
     options->presize.rule = FG_IMAGE_PRESIZE_SHORT;
@@ -60,7 +60,7 @@ static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
     fgi_run_say(r, FG_LOG_INFO,
                 "'%s' trains on %" PRId64 "x%" PRId64 " pixels: images are stored with a shorter "
                 "side of %" PRId64 " pixels",
-                r->options->config, size, size, options->presize.size);
+                r->options.config, size, size, options->presize.size);
 }
 
 /* Whether the host crops or flips the images: a pack of DCT coefficients then cannot be trained on,
@@ -86,7 +86,7 @@ static void choose_codecs(const fg_recipe *r, fg_pack_build_options *options)
                     "'%s' crops or flips images on the host, but those of codec dct are decoded "
                     "whole by the device: to train on this pack, use data.augment instead of "
                     "data.size, crop, flip and center_fraction",
-                    r->options->config);
+                    r->options.config);
 }
 
 /* ---- the speed of the loader ----------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static fg_status measure(void *self, const char *path, double *out_rate, fg_erro
     fg_dataset *samples = NULL;
     fg_input_rate rate = {0};
     options.message = NULL;
-    FGI_TRY(fg_recipe_open(&options, &r, err));
+    FGI_TRY(fg_recipe_open(&options, NULL, &r, err));
     fg_status status = open_samples(r, path, &samples, err);
     if (status == FG_OK)
         status = fgi_run_input_rate(r->c, samples, batch_of(r->c, samples), MEASURED_S, &rate, err);
@@ -188,7 +188,7 @@ static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *m
             err, FG_EUNSUPPORTED,
             "planning '%s' for %s: %s\n--rate sets the images per second that the model "
             "needs without a plan",
-            r->options->config, machine, problem);
+            r->options.config, machine, problem);
     options->rate = rate;
     fgi_run_say(r, FG_LOG_INFO,
                 "on %s, a step with %.0f image%s takes %s by the compiler's estimate: %s "
@@ -211,11 +211,11 @@ static fg_status plan_rate(const fg_recipe *r, const fgi_pack_planner *planner,
     if (machine == NULL && find_machine(r->c, found))
         machine = found;
     if (machine == NULL)
-        return no_machine(r->c, r->options->config, err);
+        return no_machine(r->c, r->options.config, err);
     if (strchr(machine, ',') != NULL)
         return fgi_fail(err, FG_EINVAL, "topology '%s': expected one machine", machine);
     FGI_TRY(fg_topology_describe(machine, &info, err));
-    fgi_run_say(r, FG_LOG_INFO, "compiling the training step of '%s' for %s", r->options->config,
+    fgi_run_say(r, FG_LOG_INFO, "compiling the training step of '%s' for %s", r->options.config,
                 machine);
     FGI_TRY(planner->plan(planner->self, machine, &root, err));
     const fg_status status =
@@ -230,7 +230,7 @@ fg_status fgi_pack_for(const fg_recipe_options *recipe, const fgi_pack_planner *
     fg_recipe *r = NULL;
     if (recipe->config == NULL)
         return fgi_fail(err, FG_EINVAL, "name the configuration that will train on the pack");
-    FGI_TRY(fg_recipe_open(recipe, &r, err));
+    FGI_TRY(fg_recipe_open(recipe, NULL, &r, err));
     fg_status status = check_format(r->c, recipe->config, err);
     if (status == FG_OK) {
         choose_size(r, options);

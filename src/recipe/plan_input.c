@@ -76,7 +76,7 @@ static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts, l
                            fg_error *err)
 {
     fg_input_rate rate;
-    if (r->options->plan.input_rate != NULL && parse_rate(r->options->plan.input_rate, out))
+    if (r->plan_options.input_rate != NULL && parse_rate(r->plan_options.input_rate, out))
         return FG_OK;
     const int64_t batch = (plan->global_batch_size + parts - 1) / parts;
     FGI_TRY(fgi_run_input_rate(r->c, r->data.train, batch, measured_for_s, &rate, err));

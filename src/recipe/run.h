@@ -164,10 +164,12 @@ typedef struct fgi_run_rows {
 
 /* A run. */
 struct fg_recipe {
-    fg_recipe_options options_copy;
-    const fg_recipe_options *options; /* the copy */
-    fg_evaluate_options evaluate;     /* of it, also to predict */
-    const char *command;              /* "fit" */
+    fg_recipe_options options;
+    fg_recipe_kind kind;
+    const char *command; /* "fit" */
+    fg_fit_options fit;  /* of the kind; those of other kinds are 0 */
+    fg_evaluate_options evaluate;
+    fg_plan_options plan_options;
     fg_recipe_result outcome;
     fg_error error;
     fgi_buf text; /* for fg_recipe_text_of and fg_recipe_draw */

@@ -38,7 +38,7 @@ static bool is_wanted(const fg_callback_ops *ops, fg_recipe_kind kind)
  */
 static void note_learning_rate(const fg_recipe *r, const fgi_config_listed *row)
 {
-    const bool shows = r->options->kind == FG_RECIPE_FIT || r->options->kind == FG_RECIPE_SCHEDULE;
+    const bool shows = r->kind == FG_RECIPE_FIT || r->kind == FG_RECIPE_SCHEDULE;
     if (shows && fg_option_find(row->values, "swa_lrs") != NULL &&
         !fg_option_is_auto(row->values, "swa_lrs"))
         fgi_run_say(r, FG_LOG_INFO,
@@ -52,7 +52,7 @@ static fg_status add_callback(fg_recipe *r, const char *where, const fgi_config_
 {
     const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
     void *self = NULL;
-    if (!is_wanted(entry->ops, r->options->kind))
+    if (!is_wanted(entry->ops, r->kind))
         return FG_OK;
     note_learning_rate(r, row);
     FGI_TRY(create(where, row, entry->init, entry->ops->destroy, &self, err));
@@ -98,11 +98,11 @@ static fg_status add_writer(fg_recipe *r, const char *where, const fgi_config_li
 static fg_status add_writers_of_run(fg_recipe *r, fg_error *err)
 {
     fg_error why = {0};
-    if (!r->is_adopted || r->options->kind != FG_RECIPE_PREDICT || r->origin.run_dir == NULL ||
+    if (!r->is_adopted || r->kind != FG_RECIPE_PREDICT || r->origin.run_dir == NULL ||
         fgi_config_is_overridden(r->c, "trainer.callbacks"))
         return FG_OK;
     char *path = fgi_path_join(r->origin.run_dir, "config.yaml");
-    fgi_config *c = path != NULL ? fgi_config_create(r->options->registry, err) : NULL;
+    fgi_config *c = path != NULL ? fgi_config_create(r->options.registry, err) : NULL;
     fg_status status = c != NULL ? FG_OK : fgi_no_memory(err);
     if (status == FG_OK && fgi_file_exists(path) && fgi_config_read_file(c, path, &why) == FG_OK)
         status = add_listed(r, c, "trainer.callbacks", add_writer, err);
@@ -119,7 +119,7 @@ static fg_status add_all(fg_recipe *r, fg_error *err)
 {
     FGI_TRY(add_listed(r, r->c, "trainer.callbacks", add_callback, err));
     FGI_TRY(add_writers_of_run(r, err));
-    if (r->options->kind != FG_RECIPE_FIT)
+    if (r->kind != FG_RECIPE_FIT)
         return FG_OK;
     FGI_TRY(fgi_run_report_live_add(r, err));
     return add_listed(r, r->c, "trainer.loggers", add_logger, err);

@@ -30,17 +30,6 @@ int64_t fgi_run_max_epochs(const fgi_config *c)
     return steps >= 0 ? 0 : -1;
 }
 
-/* The steps of which to take a profile; NULL: none. */
-static const char *profile(const fg_recipe *r)
-{
-    const char *given = r->options->fit.profile;
-    if (r->options->kind != FG_RECIPE_FIT)
-        return NULL;
-    if (given != NULL)
-        return given[0] != '\0' ? given : "auto";
-    return r->c->trainer.output.profile;
-}
-
 bool fgi_run_validation_is_off(const fg_recipe *r)
 {
     return r->c->trainer.validation.val_every_epochs == 0 &&
@@ -69,19 +58,20 @@ static void set_others(fg_recipe *r, const char *resume, fg_trainer_options *o)
         o->devices.mesh = r->mesh;
     else
         o->devices.devices = NULL;
-    o->limits.fast_dev_run = r->options->fit.fast_dev_run;
-    o->output.profile = profile(r);
+    o->limits.fast_dev_run = r->fit.fast_dev_run;
+    if (r->kind != FG_RECIPE_FIT)
+        o->output.profile = NULL;
     o->output.loggers = ""; /* those of the configuration are added later */
-    o->output.progress = r->options->progress;
-    o->output.progress_style = r->options->progress_style;
-    o->output.progress_color = r->options->progress_color;
+    o->output.progress = r->options.progress;
+    o->output.progress_style = r->options.progress_style;
+    o->output.progress_color = r->options.progress_color;
     o->lr.schedule = &r->task.schedule;
     o->checkpoints.run_dir = r->folder;
     o->checkpoints.monitor = fgi_run_monitor(r);
     o->checkpoints.weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL;
     o->checkpoints.resume = resume;
-    o->checkpoints.overwrite = r->options->fit.overwrite;
-    o->handle_signals = r->options->fit.handle_signals;
+    o->checkpoints.overwrite = r->fit.overwrite;
+    o->handle_signals = r->fit.handle_signals;
     o->stops_on_usr1 = fgi_run_requeues(r);
     o->hang.report = fgi_run_hang;
     o->hang.report_self = r;
@@ -102,14 +92,14 @@ fg_status fgi_run_trainer_options(fg_recipe *r, const char *resume, fg_trainer_o
 /* Runs training steps, or computes their schedule. */
 static bool is_training(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIT || r->options->kind == FG_RECIPE_FIND_LR ||
-           r->options->kind == FG_RECIPE_SCHEDULE;
+    return r->kind == FG_RECIPE_FIT || r->kind == FG_RECIPE_FIND_LR ||
+           r->kind == FG_RECIPE_SCHEDULE;
 }
 
 /* Compiles programs without running them. */
 static bool is_dry(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIND_BATCH || r->options->kind == FG_RECIPE_PLAN;
+    return r->kind == FG_RECIPE_FIND_BATCH || r->kind == FG_RECIPE_PLAN;
 }
 
 /* The data to evaluate: test files if there are any, else the validation samples. */
@@ -117,14 +107,13 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
 {
     const int64_t global = r->c->run.global_batch_size, workers = r->c->run.workers;
     const bool is_global = global != FG_AUTO;
-    const bool is_other =
-        r->options->kind == FG_RECIPE_TEST || r->options->kind == FG_RECIPE_PREDICT;
+    const bool is_other = r->kind == FG_RECIPE_TEST || r->kind == FG_RECIPE_PREDICT;
     r->fit_data.train = r->data.train;
     r->fit_data.val = is_other && r->data.test != NULL ? r->data.test : r->data.val;
     r->fit_data.batch_size = is_global ? 0 : r->c->run.batch_size;
     r->fit_data.global_batch_size = is_global ? global : 0;
     r->fit_data.workers = workers == FG_AUTO ? 0 : (int)workers;
-    if (r->fit_data.val != NULL && r->options->kind == FG_RECIPE_FIT &&
+    if (r->fit_data.val != NULL && r->kind == FG_RECIPE_FIT &&
         (fg_dataset_count(r->fit_data.val) == 0 ||
          fg_amount_of(r->c->trainer.limits.limit_val_batches, 1) == 0))
         r->fit_data.val = NULL;
@@ -133,7 +122,7 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
         return FG_OK;
     const fg_format_entry *format = NULL;
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
-    return fgi_run_format_missing(format, r->options->kind, r->command, err);
+    return fgi_run_format_missing(format, r->kind, r->command, err);
 }
 
 static fg_status check_limits(const fg_recipe *r, fg_error *err)
@@ -142,11 +131,9 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
     fgi_profile_steps steps;
     FGI_TRY(fgi_run_lr_check(c, err));
     FGI_TRY(fgi_run_requeue_check(r, err));
-    if (!fgi_profile_steps_parse(profile(r), &steps))
+    if (!fgi_profile_steps_parse(c->trainer.output.profile, &steps))
         return fgi_fail(err, FG_EINVAL, "%s: expected steps such as 10:20, or auto, got '%s'",
-                        r->options->fit.profile != NULL ? "--profile"
-                                                        : fgi_config_where(c, "trainer.profile"),
-                        profile(r));
+                        fgi_config_where(c, "trainer.profile"), c->trainer.output.profile);
     if (fg_amount_of(c->trainer.limits.limit_train_batches, 1) == 0)
         (void)fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
                        fgi_config_where(c, "trainer.limit_train_batches"));
@@ -166,10 +153,10 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
 /* Opens a client for a machine that is not present. */
 static fg_status open_topology(fg_recipe *r, fg_error *err)
 {
-    const fg_client_options options = {.topology = r->options->plan.topology,
+    const fg_client_options options = {.topology = r->plan_options.topology,
                                        .devices = r->c->trainer.devices.devices,
                                        .mesh = r->mesh};
-    return r->options->kind == FG_RECIPE_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
+    return r->kind == FG_RECIPE_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 
 static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNING, "%s", line); }
@@ -208,8 +195,7 @@ void fgi_run_note_default_data(const fg_recipe *r)
     const fg_format_entry *format = NULL;
     fg_error unused;
     fg_data_part part = FG_PART_PREDICT;
-    if (r->options->kind != FG_RECIPE_PREDICT ||
-        fgi_run_format_find(r->c, &format, &unused) != FG_OK)
+    if (r->kind != FG_RECIPE_PREDICT || fgi_run_format_find(r->c, &format, &unused) != FG_OK)
         return;
     while (part > FG_PART_TRAIN && !is_given(r->c, fgi_run_format_input(format, part)))
         part--;
@@ -256,7 +242,7 @@ static fg_status open_data(fg_recipe *r, fg_error *err)
                               r->c->data.val_fraction > 0 && r->c->data.stratify;
     r->schema.target_mean = r->data.target_mean;
     r->schema.target_deviation = r->data.target_deviation;
-    if (r->data.target_deviation > 0 && r->options->kind == FG_RECIPE_FIT)
+    if (r->data.target_deviation > 0 && r->kind == FG_RECIPE_FIT)
         fgi_run_say(r, FG_LOG_INFO, "target: mean %g, deviation %g (standardized for training)",
                     r->data.target_mean, r->data.target_deviation);
     return FG_OK;
@@ -296,7 +282,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
     const char *resume = NULL;
     fg_status status = FG_OK;
     if (fgi_run_is_evaluation(r))
-        status = fgi_run_data_check_eval(r->c, r->options->kind, err);
+        status = fgi_run_data_check_eval(r->c, r->kind, err);
     if (status == FG_OK && fgi_run_is_evaluation(r))
         status = fgi_run_find_origin(r, &resume, err);
     if (status == FG_OK)
@@ -305,11 +291,11 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
         status = fgi_run_task_init(r->c, &r->schema, &r->task, err);
     r->task.owner = r;
     fgi_run_task_set_encodings(&r->task, &r->data);
-    if (status == FG_OK && r->options->kind == FG_RECIPE_FIT)
+    if (status == FG_OK && r->kind == FG_RECIPE_FIT)
         fgi_run_augment_note(r);
     if (status == FG_OK)
         status = choose_data(r, err);
-    if (status == FG_OK && r->options->kind == FG_RECIPE_SCHEDULE)
+    if (status == FG_OK && r->kind == FG_RECIPE_SCHEDULE)
         return check_limits(r, err);
     if (status == FG_OK)
         status = look_at_targets(r, err);

@@ -255,7 +255,7 @@ static fg_status open_checked(request *q, fg_dataset **out)
 
 fg_status fgi_run_data_open_eval(const fg_recipe *r, fgi_run_data *out, fg_error *err)
 {
-    request q = {.run = r, .c = r->c, .kind = r->options->kind, .schema = &r->schema, .err = err};
+    request q = {.run = r, .c = r->c, .kind = r->kind, .schema = &r->schema, .err = err};
     *out = (fgi_run_data){0};
     const fg_status status = open_checked(&q, &out->val);
     fgi_run_format_fini(&q.format);

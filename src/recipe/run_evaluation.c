@@ -20,7 +20,7 @@ enum {
 
 static bool is_evaluated(const fg_recipe *r, fg_status status)
 {
-    const fg_recipe_kind kind = r->options->kind;
+    const fg_recipe_kind kind = r->kind;
     return (kind == FG_RECIPE_FIT || kind == FG_RECIPE_VALIDATE || kind == FG_RECIPE_TEST) &&
            r->fit_data.val != NULL && (status == FG_OK || status == FG_ESTOPPED);
 }
@@ -66,7 +66,7 @@ static void note_missing(const fg_recipe *r, const char *part)
     }
     const bool is_weighted = fg_option_count(r->c->values, "loss.class_weight") > 0 ||
                              strcmp(r->c->data.sampling, "balanced") == 0;
-    if (missing == 0 || r->options->fit.fast_dev_run)
+    if (missing == 0 || r->fit.fast_dev_run)
         return;
     const bool is_rare = 2 * count_of(r, first).actual * r->task.outputs <= samples;
     if (missing > 1)
@@ -172,7 +172,7 @@ static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, bool with
 
 static json_t *worst_of(const fg_recipe *r, const fg_evaluation *e)
 {
-    const bool with_images = r->options->kind == FG_RECIPE_FIT && r->folder != NULL;
+    const bool with_images = r->kind == FG_RECIPE_FIT && r->folder != NULL;
     json_t *list = json_array();
     for (size_t i = 0; i < e->worst_count; i++)
         (void)json_array_append_new(list, sample_of(r, &e->worst[i], with_images));
@@ -184,7 +184,7 @@ static json_t *worst_of(const fg_recipe *r, const fg_evaluation *e)
 fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err)
 {
     const fg_evaluation *e = NULL;
-    const bool is_test = r->options->kind == FG_RECIPE_TEST;
+    const bool is_test = r->kind == FG_RECIPE_TEST;
     const char *part = is_test ? "test" : "validation";
     if (!is_evaluated(r, status))
         return FG_OK;

@@ -33,7 +33,7 @@ static void say(void *self, fg_log_level level, const char *line)
 {
     fgi_run_format *f = self;
     const size_t size = strlen(line) + 1;
-    if (f->run == NULL || (level < FG_LOG_WARNING && f->run->options->kind != FG_RECIPE_FIT))
+    if (f->run == NULL || (level < FG_LOG_WARNING && f->run->kind != FG_RECIPE_FIT))
         return;
     for (size_t at = 0; at < f->said.size; at += strlen(f->said.data + at) + 1)
         if (strcmp(f->said.data + at, line) == 0)

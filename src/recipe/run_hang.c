@@ -94,7 +94,7 @@ static void put_report(const fg_recipe *r, const fg_hang *hang, fgi_buf *out)
 /* Writes the report and the stacks to the run's folder, or to the user's stream. */
 static void write_file(const fg_recipe *r, const char *path, const char *report)
 {
-    const int other = r->options->stacks != NULL ? fileno(r->options->stacks) : -1;
+    const int other = r->options.stacks != NULL ? fileno(r->options.stacks) : -1;
     const int file =
         path[0] != '\0' ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : other;
     if (file < 0)
@@ -121,6 +121,6 @@ void fgi_run_hang(void *self, const fg_hang *hang)
     if (path[0] != '\0')
         fgi_run_say(r, FG_LOG_ERROR, "  stacks of all threads: %s", path);
     fgi_buf_fini(&report);
-    if (r->options->hang != NULL)
-        r->options->hang(r->options->hang_self, hang);
+    if (r->options.hang != NULL)
+        r->options.hang(r->options.hang_self, hang);
 }

@@ -152,7 +152,7 @@ static fg_status resume(fg_recipe *r, fg_error *err)
 
 fg_status fgi_run_lr_apply(fg_recipe *r, fg_error *err)
 {
-    if (!r->c->lr_find || r->options->fit.fast_dev_run)
+    if (!r->c->lr_find || r->fit.fast_dev_run)
         return FG_OK;
     return r->origin.ckpt != NULL && !r->is_start ? resume(r, err) : search(r, err);
 }

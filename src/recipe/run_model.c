@@ -20,8 +20,8 @@
 
 bool fgi_run_is_evaluation(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_VALIDATE || r->options->kind == FG_RECIPE_TEST ||
-           r->options->kind == FG_RECIPE_PREDICT;
+    return r->kind == FG_RECIPE_VALIDATE || r->kind == FG_RECIPE_TEST ||
+           r->kind == FG_RECIPE_PREDICT;
 }
 
 static const char *given(const char *text) { return text != NULL && *text != '\0' ? text : NULL; }
@@ -32,7 +32,7 @@ fg_status fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
 {
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
-    const fg_data_part part = fgi_run_format_part(r->options->kind);
+    const fg_data_part part = fgi_run_format_part(r->kind);
     if (r->c->data.format == NULL)
         return fgi_fail(err, FG_EINVAL, "'%s': data.format must be given, to know what this is",
                         path);
@@ -84,7 +84,7 @@ fg_status fgi_run_adopt_format(fg_recipe *r, fg_error *err)
         return FG_OK;
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
     const char *trained = format->entry.name;
-    const char *input = fgi_run_format_input(format, fgi_run_format_part(r->options->kind));
+    const char *input = fgi_run_format_input(format, fgi_run_format_part(r->kind));
     const char *path = input != NULL
                            ? given(fg_option_string(r->c->values, fgi_run_format_key(input, key)))
                            : NULL;
@@ -116,12 +116,12 @@ static fg_status read_adopted(fg_recipe *r, fg_error *err)
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
     char *name = fgi_path_join(path, FGI_RUN_ORIGIN_CONFIG);
     fgi_config_destroy(r->c);
-    r->c = name != NULL ? fgi_config_create(r->options->registry, err) : NULL;
+    r->c = name != NULL ? fgi_config_create(r->options.registry, err) : NULL;
     fg_status status = r->c != NULL ? FG_OK : name == NULL ? fgi_no_memory(err) : err->status;
     FGI_DONE(status);
     FGI_DONE(fgi_config_read(r->c, name, text, strlen(text), err));
-    for (size_t i = 0; i < r->options->override_count; i++)
-        FGI_DONE(fgi_config_override(r->c, r->options->overrides[i], err));
+    for (size_t i = 0; i < r->options.override_count; i++)
+        FGI_DONE(fgi_config_override(r->c, r->options.overrides[i], err));
     if (r->evaluate.data != NULL)
         FGI_DONE(fgi_run_set_data(r, r->evaluate.data, err));
     status = fgi_run_adopt_format(r, err);
@@ -135,8 +135,8 @@ done:
 static const char *named(const fg_recipe *r)
 {
     const char *ckpt = r->evaluate.ckpt;
-    if (r->options->config != NULL)
-        return fgi_run_origin_is_named(r->options->config) ? r->options->config : NULL;
+    if (r->options.config != NULL)
+        return fgi_run_origin_is_named(r->options.config) ? r->options.config : NULL;
     const bool is_alone = ckpt != NULL && r->c->data.format == NULL;
     return is_alone && fgi_run_origin_is_named(ckpt) ? ckpt : NULL;
 }
@@ -148,7 +148,7 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
         return FG_OK;
     const char *which = arg == r->evaluate.ckpt ? NULL : r->evaluate.ckpt;
     const fg_status status =
-        fgi_run_origin_open(arg, which, r->c->run.dir, r->options->registry, &r->origin, err);
+        fgi_run_origin_open(arg, which, r->c->run.dir, r->options.registry, &r->origin, err);
     if (status == FG_EINVAL && r->evaluate.data == NULL && fgi_config_is_data(arg))
         (void)fgi_snprintf(
             err->message + strlen(err->message), sizeof(err->message) - strlen(err->message),
@@ -179,13 +179,13 @@ static bool is_path(const char *which)
 static fg_status open_which(fg_recipe *r, const char *which, fg_error *err)
 {
     return fgi_run_origin_open(is_path(which) ? which : NULL, is_path(which) ? NULL : which,
-                               r->folder, r->options->registry, &r->origin, err);
+                               r->folder, r->options.registry, &r->origin, err);
 }
 
 static fg_status open_weights(fg_recipe *r, fg_error *err)
 {
     r->is_start = true;
-    return fgi_run_origin_open(given(r->c->model.weights), NULL, NULL, r->options->registry,
+    return fgi_run_origin_open(given(r->c->model.weights), NULL, NULL, r->options.registry,
                                &r->origin, err);
 }
 
@@ -222,8 +222,7 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
  * locking the folder; if another process has locked it, the Trainer reports which. */
 static fg_status may_be_used(const fg_recipe *r, fg_error *err)
 {
-    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) ||
-        fgi_run_dir_is_live(r->folder))
+    if (r->fit.overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' holds the checkpoints of an earlier run\n"
@@ -269,7 +268,7 @@ static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error 
 {
     const char *which = given(r->c->run.resume);
     fg_error why = {0};
-    if (r->options->fit.fast_dev_run || r->options->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
+    if (r->fit.fast_dev_run || r->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
         return given(r->c->model.weights) != NULL ? open_weights(r, err) : FG_OK;
     if (which == NULL)
         return find_beginning(r, out_resume, err);
@@ -323,7 +322,7 @@ static void note_training(const fg_recipe *r)
     char more[48];
     fgi_run_differences differences = {.limit = sizeof(differences.text)};
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_TRAINING);
-    fgi_config *had = text != NULL ? fgi_config_create(r->options->registry, NULL) : NULL;
+    fgi_config *had = text != NULL ? fgi_config_create(r->options.registry, NULL) : NULL;
     if (had != NULL &&
         fgi_config_read(had, FGI_RUN_ORIGIN_TRAINING, text, strlen(text), &(fg_error){0}) == FG_OK)
         fgi_run_compare_training(had, r->c, &differences);
@@ -353,7 +352,7 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
         fgi_run_compare_data(r->origin.data, here, &differences);
         json_decref(here);
     }
-    if (r->options->kind == FG_RECIPE_FIT && differences.count == 0)
+    if (r->kind == FG_RECIPE_FIT && differences.count == 0)
         note_training(r);
     return fgi_run_compare_fail(
         &differences, fg_ckpt_path(r->origin.ckpt),
@@ -393,7 +392,7 @@ static char *config_to_text(const fgi_config *c, void (*print)(const fgi_config 
 fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_options *options,
                          fg_error *err)
 {
-    if (r->options->kind != FG_RECIPE_FIT)
+    if (r->kind != FG_RECIPE_FIT)
         return FG_OK;
     json_t *data = fgi_run_task_describe(&r->task);
     r->attached_config = config_to_text(r->c, fgi_config_print_model);

@@ -18,13 +18,13 @@ void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...
 {
     fgi_buf text = {0};
     va_list args;
-    if (r->options->message == NULL)
+    if (r->options.message == NULL)
         return;
     va_start(args, format);
     fgi_buf_vprintf(&text, format, args);
     va_end(args);
-    r->options->message(r->options->message_self, level,
-                        text.data != NULL ? text.data : "out of memory");
+    r->options.message(r->options.message_self, level,
+                       text.data != NULL ? text.data : "out of memory");
     fgi_buf_fini(&text);
 }
 

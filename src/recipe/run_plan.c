@@ -82,7 +82,7 @@ static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fi
 {
     const fg_recipe *r = self;
     const bool is_known = need_bytes >= 0;
-    fgi_run_say(r, FG_LOG_INFO, "%s: batch_size %" PRId64 " %s%s%s%s", r->options->plan.topology,
+    fgi_run_say(r, FG_LOG_INFO, "%s: batch_size %" PRId64 " %s%s%s%s", r->plan_options.topology,
                 batch_size, fits ? "fits" : "is too large", is_known ? ": needs " : "",
                 is_known ? fgi_bytes_words((double)need_bytes) : "", is_known ? " per device" : "");
 }
@@ -90,7 +90,7 @@ static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fi
 static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
 {
     fg_batch_fit fit = {0};
-    if (r->options->plan.no_search) {
+    if (r->plan_options.no_search) {
         put(o, "max_batch", json_null());
         return FG_OK;
     }
@@ -132,7 +132,7 @@ static fg_status sweep(json_t *o, fg_recipe *r, fg_error *err)
     double cycles[SWEEP_MAX];
     fg_fit_data data = r->fit_data;
     json_t *list = json_array();
-    const size_t count = sweep_sizes(r->options->plan.sweep, sizes);
+    const size_t count = sweep_sizes(r->plan_options.sweep, sizes);
     fg_status status = FG_OK;
     for (size_t i = 0; i < count && status == FG_OK; i++) {
         fg_plan plan;
@@ -179,7 +179,7 @@ static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
             fgi_plan_put_input(o, r, &plan);
         status = search(o, r, err);
     }
-    if (status == FG_OK && r->options->plan.sweep != NULL)
+    if (status == FG_OK && r->plan_options.sweep != NULL)
         status = sweep(o, r, err);
     fg_plan_fini(&plan);
     return status;
@@ -187,7 +187,7 @@ static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
 
 fg_status fgi_run_plan(fg_recipe *r, fg_error *err)
 {
-    json_t *one = json_pack("{s:s}", "name", r->options->plan.topology);
+    json_t *one = json_pack("{s:s}", "name", r->plan_options.topology);
     r->plan = json_pack("{s:[O]}", "topologies", one);
     if (one == NULL || r->plan == NULL) {
         json_decref(one);
@@ -210,7 +210,7 @@ json_t *fgi_plan_failed(const char *topology, const char *why, bool every_machin
 void fgi_run_plan_fail(fg_recipe *r)
 {
     if (r->plan == NULL)
-        r->plan = fgi_plan_failed(r->options->plan.topology, r->error.message, !r->is_data_ready);
+        r->plan = fgi_plan_failed(r->plan_options.topology, r->error.message, !r->is_data_ready);
 }
 
 fg_status fgi_run_plan_check(const fg_plan_options *options, fg_error *err)

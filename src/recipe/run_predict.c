@@ -83,13 +83,13 @@ static fg_status on_rows(void *self, const fg_type *type, const void *data, int6
 
 bool fgi_run_has_predict_file(const fg_recipe *r)
 {
-    const char *path = r->options->predict.out;
-    return r->options->kind == FG_RECIPE_PREDICT && path != NULL && strcmp(path, "-") != 0;
+    const char *path = r->evaluate.out;
+    return r->kind == FG_RECIPE_PREDICT && path != NULL && strcmp(path, "-") != 0;
 }
 
 static fg_status write_file(fg_recipe *r, fg_error *err)
 {
-    const char *path = r->options->predict.out;
+    const char *path = r->evaluate.out;
     fgi_prediction_format format;
     bool has_suffix;
     arriving a = {.r = r};

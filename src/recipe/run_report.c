@@ -152,11 +152,11 @@ void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf
 
 void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out)
 {
-    if (r->options->kind == FG_RECIPE_FIND_BATCH) {
+    if (r->kind == FG_RECIPE_FIND_BATCH) {
         fgi_run_batch_put_metrics(r, out);
         return;
     }
-    if (r->options->kind == FG_RECIPE_FIND_LR)
+    if (r->kind == FG_RECIPE_FIND_LR)
         fgi_run_lr_put_metrics(r, out);
     if (r->schedule.name != NULL)
         fgi_schedule_put_table(&r->schedule, out);

@@ -43,7 +43,7 @@ static bool find_job(char out[ID_SIZE])
 
 static bool is_asked(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIT && r->c->run.slurm_requeue;
+    return r->kind == FG_RECIPE_FIT && r->c->run.slurm_requeue;
 }
 
 bool fgi_run_requeues(const fg_recipe *r)

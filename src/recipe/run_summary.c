@@ -78,7 +78,7 @@ static void put_devices(json_t *root, const fg_recipe *r)
 /* Searches run steps, or only compile them, without what measures a fit. */
 static bool is_search(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIND_LR || r->options->kind == FG_RECIPE_FIND_BATCH;
+    return r->kind == FG_RECIPE_FIND_LR || r->kind == FG_RECIPE_FIND_BATCH;
 }
 
 /* The settings of the fit; of a search for a learning rate, those that a fit would have. */
@@ -87,7 +87,7 @@ static bool find_settings(fg_recipe *r, fg_fit_settings *out)
     const fg_fit_settings *settings = r->trainer != NULL ? fg_trainer_settings(r->trainer) : NULL;
     fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
     *out = settings != NULL ? *settings : (fg_fit_settings){.device_count = 0};
-    if (out->device_count > 0 || client == NULL || r->options->kind != FG_RECIPE_FIND_LR)
+    if (out->device_count > 0 || client == NULL || r->kind != FG_RECIPE_FIND_LR)
         return out->device_count > 0;
     fg_trainer_options options;
     if (fgi_run_trainer_options(r, NULL, &options, NULL) != FG_OK)
@@ -177,7 +177,7 @@ static void put_result(json_t *root, const fg_recipe *r)
 /* Samples without a prediction, or training samples that others have replaced. */
 static void put_damaged(json_t *root, const fg_recipe *r)
 {
-    const bool is_predict = r->options->kind == FG_RECIPE_PREDICT;
+    const bool is_predict = r->kind == FG_RECIPE_PREDICT;
     const fg_dataset *train = r->fit_data.train;
     const char *first = is_predict ? r->outcome.damaged_error : NULL;
     int64_t damaged = is_predict ? r->outcome.damaged : 0;
@@ -211,7 +211,7 @@ bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
     put_damaged(root, r);
     (void)json_object_set_new(root, "evaluation", evaluation_of(r));
     (void)json_object_set_new(root, "suggestions", fgi_run_lr_suggestions(r));
-    if (r->options->kind == FG_RECIPE_FIND_BATCH)
+    if (r->kind == FG_RECIPE_FIND_BATCH)
         (void)json_object_set_new(root, "batch", fgi_run_batch_json(r));
     (void)json_object_set_new(root, "run_dir", fgi_json_string(r->folder));
     const bool is_good = fgi_json_write(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), out);

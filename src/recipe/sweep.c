@@ -27,6 +27,7 @@ enum { RECORD_LIMIT = 64 << 20 };
 
 typedef struct sweep {
     const fg_recipe_options *options;
+    fg_recipe_command command;
     fgi_sweep_grid grid;
     bool is_resumed;
     char *folder;
@@ -36,8 +37,9 @@ typedef struct sweep {
     bool has_begun;  /* a run was set up */
     fg_error first;  /* the first failure of a run */
     json_t *record;
-    const char **overrides; /* those of the options, the settings of a run, and its folder */
-    fgi_buf texts[FGI_SWEEP_AXES + 1];
+    const char *
+        *overrides; /* those of the options, the settings of a run, its folder, and resume */
+    fgi_buf texts[FGI_SWEEP_AXES + 2];
 } sweep;
 
 static const char *name_of(const sweep *s, size_t run)
@@ -63,34 +65,23 @@ static fg_status open_run(sweep *s, size_t run, const char *folder, fg_recipe **
         put_override(s, i, s->grid.axes[i].key, fgi_sweep_grid_value(&s->grid, run, i));
     if (folder != NULL) {
         put_override(s, axes, "trainer.run_dir", folder);
-        options.fit.resume = s->is_resumed ? "auto" : NULL;
+        put_override(s, axes + 1, "trainer.resume", s->is_resumed ? "auto" : "null");
     }
-    for (size_t i = 0; i <= axes; i++)
+    for (size_t i = 0; i <= axes + 1; i++)
         FGI_TRY(fgi_buf_status(&s->texts[i], err));
     options.overrides = s->overrides;
-    options.override_count += axes + (folder != NULL);
-    return fg_recipe_open(&options, out, err);
+    options.override_count += axes + (folder != NULL ? 2 : 0);
+    return fg_recipe_open(&options, &s->command, out, err);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static fg_status check_options(const fg_recipe_options *o, fg_error *err)
-{
-    if (o->kind != FG_RECIPE_FIT)
-        return fgi_fail(err, FG_EINVAL, "a sweep trains: expected the kind FG_RECIPE_FIT");
-    if (o->fit.fast_dev_run)
-        return fgi_fail(err, FG_EINVAL,
-                        "--fast-dev-run and --sweep exclude each other: a fast dev run has no "
-                        "results to compare");
-    return FG_OK;
-}
-
-/* Whether earlier runs are continued: by the option, or trainer.resume. */
+/* Whether earlier runs are continued. */
 static fg_status read_resume(sweep *s, const fgi_config *c, fg_error *err)
 {
-    const char *which = s->options->fit.resume != NULL ? s->options->fit.resume : c->run.resume;
+    const char *which = c->run.resume;
     s->is_resumed = which != NULL;
-    if (which == NULL || *which == '\0' || strcmp(which, "last") == 0 || strcmp(which, "auto") == 0)
+    if (which == NULL || strcmp(which, "last") == 0 || strcmp(which, "auto") == 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "--resume=%s: expected last or auto: with --sweep, each run continues from its "
@@ -147,7 +138,7 @@ static fg_status take_folder(sweep *s, fg_error *err)
     FGI_TRY(fgi_sweep_view_look(s->folder, &is_there, err));
     if (!is_there)
         return FG_OK;
-    if (!s->is_resumed && !s->options->fit.overwrite)
+    if (!s->is_resumed && !s->command.fit.overwrite)
         return fgi_fail(err, FG_EINVAL,
                         "'%s' contains an earlier sweep\n--resume continues it (you can add "
                         "values), --overwrite replaces it, and --trainer.run_dir=FOLDER puts the "
@@ -163,10 +154,14 @@ static fg_status take_folder(sweep *s, fg_error *err)
 
 static fg_status prepare(sweep *s, const fg_sweep_options *options, fg_error *err)
 {
-    FGI_TRY(check_options(s->options, err));
+    if (options->fit.fast_dev_run)
+        return fgi_fail(err, FG_EINVAL,
+                        "--fast-dev-run and --sweep exclude each other: a fast dev run has no "
+                        "results to compare");
+    s->command.fit = options->fit;
     FGI_TRY(fgi_sweep_grid_init(options->keys, options->key_count, &s->grid, err));
     s->overrides =
-        fgi_calloc(s->options->override_count + FGI_SWEEP_AXES + 1, sizeof *s->overrides);
+        fgi_calloc(s->options->override_count + FGI_SWEEP_AXES + 2, sizeof *s->overrides);
     if (s->overrides == NULL)
         return fgi_no_memory(err);
     for (size_t i = 0; i < s->options->override_count; i++)
@@ -296,7 +291,7 @@ static void give_back(const sweep *s)
 
 static void free_sweep(sweep *s)
 {
-    for (size_t i = 0; i <= FGI_SWEEP_AXES; i++)
+    for (size_t i = 0; i < FGI_SWEEP_AXES + 2; i++)
         fgi_buf_fini(&s->texts[i]);
     fgi_sweep_grid_fini(&s->grid);
     json_decref(s->record);
