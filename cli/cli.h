@@ -151,4 +151,12 @@ bool cli_is_utf8(void);
 /* Columns of the terminal `out`, 80 if it is not a terminal or the width is unknown. */
 int cli_columns(FILE *out);
 
+/* Sets err to FG_EINVAL and returns false, for functions that return bool. */
+bool cli_refuse(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
+/* The same from errno: "cannot open 'path': No such file or directory". */
+bool cli_refuse_errno(fg_error *err, const char *what, const char *path);
+
+/* Sets err to FG_ENOMEM and returns false. */
+bool cli_refuse_memory(fg_error *err);
+
 #endif

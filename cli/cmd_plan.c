@@ -13,7 +13,7 @@
 #include "input/json_file.h"
 #include "out_file.h"
 #include "plan_process.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 #include "run_cli.h"
 #include "setup.h"
 

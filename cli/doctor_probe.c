@@ -13,6 +13,7 @@
 #include "checkup.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/thread.h"
 
 void checkup_find(checkup *d, fg_severity severity, const char *code, const char *command,
                   const char *format, ...)

@@ -254,7 +254,7 @@ static bool check_path(const char *path, fg_error *err)
     if (fgi_text_is_utf8(fgi_str_of(path)))
         return true;
     (void)fg_catalog_escape(path, shown, sizeof(shown));
-    return fgi_refuse(err, "'%s' is not valid UTF-8, so a configuration cannot name it: rename it",
+    return cli_refuse(err, "'%s' is not valid UTF-8, so a configuration cannot name it: rename it",
                       shown);
 }
 
@@ -263,9 +263,9 @@ static bool check_options(const fgi_look_files *files, const char *data, const i
 {
     const bool is_list = files->list.path_column != NULL;
     if (o->target != NULL && !files->kind->takes_target && !is_list)
-        return fgi_refuse(err, "--target: '%s' is not a CSV file", data);
+        return cli_refuse(err, "--target: '%s' is not a CSV file", data);
     if (o->source != NULL && (is_list || files->photos == NULL))
-        return fgi_refuse(err,
+        return cli_refuse(err,
                           is_list ? "--source: '%s' is a list, whose columns and files are "
                                     "detected: change the keys in the configuration instead"
                                   : "--source: '%s' is not a folder or archive of images",

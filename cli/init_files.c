@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "catalog/catalog_options.h"
+#include "base/text.h"
 
 static bool is_table(const char *name)
 {
@@ -26,7 +27,7 @@ static char *join(const char *folder, const char *name)
     const bool has_slash = *folder != '\0' && folder[strlen(folder) - 1] == '/';
     fgi_buf path = {0};
     fgi_buf_printf(&path, "%s%s%s", folder, has_slash ? "" : "/", name);
-    return fgi_take_text(&path);
+    return fgi_buf_take(&path);
 }
 
 /* The first of these names ("a|b") that exists in the folder, owned; NULL: none. */
@@ -100,7 +101,7 @@ static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
     out->kind = &fgi_look_images;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
-        return fgi_refuse_memory(err);
+        return cli_refuse_memory(err);
     fg_status status = fgi_catalog_options_read(out->source, &options, &texts, NULL, err);
     if (status == FG_OK)
         status = fg_catalog_open(path, &options, &out->photos, err);
@@ -127,7 +128,7 @@ static bool open_pack(const char *path, fgi_look_files *out, fg_error *err)
     out->kind = &fgi_look_pack;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
-        return fgi_refuse_memory(err);
+        return cli_refuse_memory(err);
     return fg_pack_open(path, NULL, &out->pack, err) == FG_OK;
 }
 
@@ -182,7 +183,7 @@ static bool has_classes(const fg_catalog *catalog) { return fg_catalog_class_cou
 
 static bool refuse_folder(const char *folder, fg_error *err)
 {
-    return fgi_refuse(
+    return cli_refuse(
         err,
         "'%s' contains no data in a known format: expected one .csv file or train.csv, "
         "MNIST's files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin "
@@ -231,7 +232,7 @@ static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *er
         fgi_free(mark);
         out->kind = published[i].kind;
         out->path = fgi_strdup(folder);
-        return out->path != NULL || fgi_refuse_memory(err);
+        return out->path != NULL || cli_refuse_memory(err);
     }
     if (look_at_npy(folder, out))
         return true;
@@ -278,12 +279,12 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
     fg_error why = {0};
     if (fgi_ends_in_one_of(path, ".npy"))
         return look_at_pair(path, out) ||
-               fgi_refuse(err,
+               cli_refuse(err,
                           "'%s': found no second .npy file with the targets: expected names such "
                           "as x.npy and y.npy",
                           path);
     if (fgi_ends_in_one_of(path, ".npz"))
-        return fgi_refuse(err,
+        return cli_refuse(err,
                           "'%s' is an archive of arrays: set data.format to npy and data.x to one "
                           "of them, such as %s:x, or make a pack of it (fulgurite pack) and use "
                           "the pack",
@@ -298,7 +299,7 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
         return fgi_fail(err, why.status, "%s", why.message) == FG_OK;
     out->kind = &fgi_look_csv; /* whatever its extension */
     out->path = fgi_strdup(path);
-    return out->path != NULL ? fgi_look_at_list(out, err) : fgi_refuse_memory(err);
+    return out->path != NULL ? fgi_look_at_list(out, err) : cli_refuse_memory(err);
 }
 
 static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
@@ -310,7 +311,7 @@ static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
     if (!has_path && strpbrk(path, "{*?[") != NULL) /* of shards */
         return open_photos(path, out, err);
     if (!has_path)
-        return fgi_refuse_errno(err, "open", path);
+        return cli_refuse_errno(err, "open", path);
     return S_ISDIR(info.st_mode) ? look_at_folder(path, out, err) : look_at_file(path, out, err);
 }
 

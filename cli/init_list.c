@@ -42,7 +42,7 @@ static char *find_test(fgi_image_places *places)
 
 static bool refuse_missing(const char *path, const fgi_look_column *c, fg_error *err)
 {
-    return fgi_refuse(err,
+    return cli_refuse(err,
                       "'%s' lists image files, such as '%s' in the column '%s', but they are "
                       "neither in its folder nor in one below it\nput them there; to train on the "
                       "other columns, remove this one",
@@ -76,7 +76,7 @@ static bool find_list(const fgi_csv *csv, fgi_image_places *places, fgi_look_lis
 
 static bool refuse_headless(const char *path, fg_error *err)
 {
-    return fgi_refuse(err,
+    return cli_refuse(err,
                       "'%s' lists image files, but has no header\nadd a first line with names of "
                       "the columns, such as image,label",
                       path);
@@ -162,10 +162,10 @@ static bool refuse_label(const char *path, const fgi_look_table *t, size_t files
         if (i != files)
             fgi_buf_printf(&names, "%s%.40s", names.size > 0 ? ", " : "", t->columns[i].name);
     if (target != NULL)
-        (void)fgi_refuse(err, "--target: '%s' has no column of classes '%s', only %s", path, target,
+        (void)cli_refuse(err, "--target: '%s' has no column of classes '%s', only %s", path, target,
                          names.data);
     else
-        (void)fgi_refuse(err,
+        (void)cli_refuse(err,
                          "'%s' lists image files, but it is not clear which of its columns has the "
                          "classes: %s\nchoose it with --target=COLUMN",
                          path, names.data);
@@ -185,16 +185,16 @@ static bool choose_label(fgi_look_files *files, const fgi_look_table *t, const c
         return refuse_label(files->path, t, path, target, err);
     const fgi_look_column *c = &t->columns[label];
     if (c->texts == 0 && c->numbers == 0)
-        return fgi_refuse(err, "'%s': the column '%s' is empty: expected the class of each image",
+        return cli_refuse(err, "'%s': the column '%s' is empty: expected the class of each image",
                           files->path, c->name);
     if (c->texts == 0 && !c->is_integer)
-        return fgi_refuse(err,
+        return cli_refuse(err,
                           "'%s': the column '%s' has numbers, not classes, such as %g: data.format "
                           "images supports only classification",
                           files->path, c->name, c->max);
     list->label_column = fgi_strdup(c->name);
     list->delimiter = t->delimiter;
-    return list->label_column != NULL || fgi_refuse_memory(err);
+    return list->label_column != NULL || cli_refuse_memory(err);
 }
 
 /* Drops another list that has no classes, such as Kaggle's test.csv. */

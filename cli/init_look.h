@@ -9,7 +9,8 @@
 #include <fulgurite/pack.h>
 
 #include "catalog/class_counts.h"
-#include "report/helpers.h"
+#include "base/buf.h"
+#include "cli.h"
 
 /* A column of a table; strings are those of its schema. */
 typedef struct fgi_look_column {

@@ -10,6 +10,7 @@
 #include "init.h"
 #include "init_put.h"
 #include "recipe/for_program.h"
+#include "base/alloc.h"
 
 enum { MANY_FILES = 2000 };
 

@@ -225,7 +225,7 @@ static bool refuse_named(const char *folder, const char *name, size_t size, fg_e
     const bool has_slash = folder[strlen(folder) - 1] == '/';
     const char *slash = has_slash ? "" : "/";
     const char *quote = strpbrk(folder, " $&();<>|\"") != NULL ? "'" : "";
-    return fgi_refuse(err,
+    return cli_refuse(err,
                       "'%s' contains images without classes\nif their names begin with the class, "
                       "such as '%.*s' in '%s', list them in a CSV file, and use it as the data:\n  "
                       "(cd %s%s%s && echo path,label && ls | sed -nE "
@@ -243,29 +243,29 @@ static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_erro
     const char *name;
     size_t size;
     if (missing != NULL && used_classes(p) < 2)
-        return fgi_refuse(err,
+        return cli_refuse(err,
                           "'%s': the files that exist are not of two classes; missing: '%s' (%s)",
                           files->path, missing, reason);
     if (p->counts.classes == 0 && files->photos != NULL &&
         fgi_look_photos_are_named(files->photos, &name, &size))
         return refuse_named(files->path, name, size, err);
     if (p->counts.classes < 2)
-        return fgi_refuse(
+        return cli_refuse(
             err, "'%s' contains images %s: expected %s", files->path,
             p->counts.classes == 0 ? "without classes" : "of only one class",
             is_tar ? "the class of each KEY.jpg in KEY.cls or KEY.json, or a folder for each class"
                    : "a folder for each class, or a list with a column of image files and a column "
                      "of classes");
     if (p->is_arrays)
-        return fgi_refuse(err,
+        return cli_refuse(err,
                           "'%s' is a pack of arrays, for which a model cannot be inferred: write a "
                           "configuration with data.format pack",
                           files->path);
     if (p->train == 0)
-        return fgi_refuse(err, "'%s' has no training images: all are in the splits val and test",
+        return cli_refuse(err, "'%s' has no training images: all are in the splits val and test",
                           files->path);
     if (p->bad == p->probed)
-        return fgi_refuse(err, "'%s': none of %" PRId64 " image%s can be read: %s", files->path,
+        return cli_refuse(err, "'%s': none of %" PRId64 " image%s can be read: %s", files->path,
                           p->probed, fgi_s(p->probed), p->bad_reason);
     return true;
 }

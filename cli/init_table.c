@@ -136,7 +136,7 @@ static bool read_table(const char *path, fgi_look_table *t, fg_error *err)
     if (fg_csv_detect(path, &layout, err) != FG_OK)
         return false;
     if (layout.column_count < 2)
-        return fgi_refuse(
+        return cli_refuse(
             err,
             "'%s' does not look like a CSV file: expected rows with the same number of "
             "cells, two or more, separated by a comma, semicolon, tab or vertical bar",
@@ -148,7 +148,7 @@ static bool read_table(const char *path, fgi_look_table *t, fg_error *err)
     t->column_count = (size_t)layout.column_count;
     t->columns = fgi_calloc(t->column_count, sizeof(*t->columns));
     if (t->columns == NULL)
-        return fgi_refuse_memory(err);
+        return cli_refuse_memory(err);
     if (fit(path, t, '.', "", &schema, err) != FG_OK || !take_schema(t, schema, err) ||
         !try_commas(path, t, err))
         return false;
@@ -235,7 +235,7 @@ static bool try_words(const char *path, fgi_look_table *t, fg_error *err)
         while (word != NULL && same < count && strcmp(t->words[same], word) != 0)
             same++;
         if (word != NULL && same == count && (t->words[count++] = fgi_strdup(word)) == NULL)
-            return fgi_refuse_memory(err);
+            return cli_refuse_memory(err);
     }
     if (count > 0 && fit(path, t, t->decimal, t->columns[t->target].id, &schema, &unused) == FG_OK)
         return take_schema(t, schema, err);
@@ -250,7 +250,7 @@ bool fgi_look_table_choose(const char *path, const char *target, fgi_look_table 
     for (size_t i = 0; target != NULL && i < t->column_count; i++)
         t->target = strcmp(t->columns[i].id, target) == 0 ? i : t->target;
     if (target != NULL && strcmp(t->columns[t->target].id, target) != 0)
-        return fgi_refuse(err, "--target: '%s' has no column '%s'", path, target);
+        return cli_refuse(err, "--target: '%s' has no column '%s'", path, target);
     return fit_target(path, t, err) && try_words(path, t, err);
 }
 

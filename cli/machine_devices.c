@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "input/json_file.h"
 #include "devices.h"
-#include "report/helpers.h"
+#include "base/text.h"
+#include "base/buf.h"
+#include "base/print.h"
 
 enum { MAX_PLACES = 32, MAX_TPUS = 64 };
 

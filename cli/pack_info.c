@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "pack_read.h"
-#include "report/doc.h"
-#include "report/helpers.h"
+#include "doc/doc.h"
+#include "base/buf.h"
 
 /* Of more than MANY classes, the FEW largest and smallest are listed. */
 enum { MANY = 20, FEW = 10, NAME_LIMIT = 64, METADATA_LIMIT = 160, DIGITS = 6 };
@@ -248,7 +248,7 @@ static void put_metadata(fgi_doc *d, const char *metadata)
     json_t *object = fgi_json_load(metadata, strlen(metadata), JSON_DECODE_ANY, NULL), *value;
     const char *key;
     if (json_is_object(object)) {
-        fgi_doc_heading(d, 3, "metadata");
+        fgi_doc_heading(d, 2, "metadata");
     } else {
         (void)fg_catalog_escape(metadata, line, sizeof line);
         fgi_doc_fact(d, "metadata", "%s", line);

@@ -21,7 +21,10 @@
 #include "base/print.h"
 #include "input/json_file.h"
 #include "recipe/for_program.h"
-#include "report/plan_page.h"
+#include "base/text.h"
+#include "base/buf.h"
+#include "base/thread.h"
+#include "report/plan_doc.h"
 
 enum { LOOK_EVERY_MS = 200, MACHINES_MAX = 64, WORDS_MAX = CLI_MAX_OVERRIDES + 16 };
 
@@ -321,7 +324,7 @@ static void print_last(const plans *p)
     fgi_buf text = {0};
     if (p->plan.results == NULL)
         return;
-    fgi_plan_print(&text, json_array_get(p->found, json_array_size(p->found) - 1));
+    fgi_plan_lines_put(&text, json_array_get(p->found, json_array_size(p->found) - 1));
     (void)fputs(text.size > 0 ? text.data : "", p->plan.results);
     (void)fflush(p->plan.results);
     fgi_buf_fini(&text);

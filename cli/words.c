@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
+#include "base/print.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <math.h>
@@ -119,4 +121,26 @@ int cli_columns(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
     return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
+}
+
+bool cli_refuse_memory(fg_error *err)
+{
+    (void)fgi_no_memory(err);
+    return false;
+}
+
+bool cli_refuse(fg_error *err, const char *format, ...)
+{
+    va_list args;
+    *err = (fg_error){.status = FG_EINVAL};
+    va_start(args, format);
+    (void)fgi_vsnprintf(err->message, sizeof(err->message), format, args);
+    va_end(args);
+    fgi_failed(err);
+    return false;
+}
+
+bool cli_refuse_errno(fg_error *err, const char *what, const char *path)
+{
+    return cli_refuse(err, "cannot %s '%s': %s", what, path, fgi_errno_text(errno));
 }

@@ -54,7 +54,6 @@ typedef struct fg_plan {
     char fingerprint[129];      /* the compiler's fingerprint of the program; "": none */
     char reason[496];           /* why the step does not fit; "" if it does */
     char *analysis_json;        /* where the cost arises, as a JSON object; NULL: not available */
-    char *analysis_text;        /* the same as human-readable text; NULL: not available */
     uint64_t reserved[8];       /* set to 0 */
 } fg_plan;
 
@@ -67,8 +66,8 @@ FG_API FG_MUST_USE fg_status fg_plan_step(fg_trainer *trainer, const fg_task *ta
 FG_API void fg_plan_fini(fg_plan *plan);
 
 /* The smallest batch size that saturates the matrix units: the smallest of the given ones whose
- * cycles per sample are within 10 % of the minimum. Uses at most the first 64 entries; ignores NaN
- * cycles. Returns 0 if no entry has cycles. Thread-safe. */
+ * cycles per sample are within 10 % of the minimum. Ignores NaN cycles. Returns 0 if no entry has
+ * cycles. Thread-safe. */
 FG_API int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles,
                                         size_t count);
 

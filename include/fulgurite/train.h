@@ -292,7 +292,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_named_callback(fg_trainer *trainer, 
                                                            const char *options, fg_error *err);
 
 /* Data for fit, validate, test and predict: each uses its part, the others may be NULL. Datasets
- * are borrowed. Members that are 0 mean the default in []. */
+ * are borrowed. A member that is 0 means the default in []. */
 typedef struct fg_fit_data {
     fg_dataset *train;
     fg_dataset *val;     /* for fit and fg_trainer_validate; optional in fit */
@@ -301,14 +301,18 @@ typedef struct fg_fit_data {
     int64_t batch_size;  /* samples per batch on each device (each row of the mesh); an optimizer
                             step has accumulate_grad_batches of these                        [32] */
     int64_t global_batch_size; /* samples per batch on all devices together, instead of batch_size;
-                                  a multiple of the number of rows       [batch_size * rows] */
-    int workers;     /* loader threads; -1: load on the calling thread [as fg_loader_options] */
+                                  a multiple of the number of rows [auto: batch_size * rows] */
+    int64_t workers;           /* loader threads; FG_NONE: the calling thread loads
+                        [auto: as fg_loader_options] */
     bool no_shuffle; /* keep the dataset's order in training                        [false] */
     bool drop_last;  /* drop the incomplete batch at the end of an epoch            [false] */
     int64_t shuffle_buffer; /* a training source is shuffled within this many samples, as in
                                fg_loader_options                                           [1] */
     uint64_t reserved[2];
 } fg_fit_data;
+
+/* The members that a configuration has too, as rows. Constant, thread-safe. */
+FG_API const fg_entry *fg_fit_data_row(void);
 
 /* Trains. A second fit continues where the previous one ended, up to the limits. An epoch of a
  * source ends when the source does; if its length is unknown, a schedule requires max_steps or

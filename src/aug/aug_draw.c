@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/aug_draw.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 bool fgi_aug_check(fg_tensor image, const char *name, const char *option, double value, double most)
@@ -17,12 +18,18 @@ bool fgi_aug_check(fg_tensor image, const char *name, const char *option, double
     return false;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-fg_tensor fgi_aug_uniform(const fg_sample_key *key, const char *name, int64_t count)
+bool fgi_aug_check_channels(fg_tensor image, const char *name)
 {
-    return fg_random_sample_uniform(key, name, count);
+    const int64_t channels = fg_tensor_dim(image, 3);
+    if (channels == 1 || channels == 3)
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(image), FG_ESHAPE,
+                         "%s: the images have %" PRId64 " channels: expected 1 or 3", name,
+                         channels);
+    return false;
 }
+
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 fg_tensor fgi_aug_columns(fg_tensor numbers, int64_t first, int64_t count)
 {

@@ -12,8 +12,9 @@
 bool fgi_aug_check(fg_tensor image, const char *name, const char *option, double value,
                    double most);
 
-/* count uniform numbers in [0, 1) for each sample: f32[B,count]. */
-fg_tensor fgi_aug_uniform(const fg_sample_key *key, const char *name, int64_t count);
+/* Keeps an error unless the images have 1 or 3 channels. */
+bool fgi_aug_check_channels(fg_tensor image, const char *name);
+
 /* Columns `first` to first + count - 1 of f32[B,n]. */
 fg_tensor fgi_aug_columns(fg_tensor numbers, int64_t first, int64_t count);
 /* Uniform numbers u moved to [low, high). */

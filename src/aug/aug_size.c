@@ -84,16 +84,8 @@ static const fg_option resize_options[] = {
     FGI_AUG_ANTIALIAS_OPTION(fg_aug_resize_options),
 };
 
-const fg_augmentation_entry fgi_resize_row = {
-    .entry = {.name = "resize",
-              .help = "resize the whole image",
-              .spellings = "Resize",
-              FG_OPTIONS(resize_options, fg_aug_resize_options)},
-    .apply = apply_resize,
-    .size = fgi_aug_size_of,
-    .needs = "height|width"};
-
-FGI_AUG_FUNCTION(resize)
+FGI_AUG_ROW(resize, "Resize", "resize the whole image", .apply = apply_resize,
+            .size = fgi_aug_size_of, .needs = "height|width")
 
 /* ---- the row of center_crop ------------------------------------------------------------------ */
 
@@ -115,13 +107,5 @@ static const fg_option center_crop_options[] = {
     FGI_AUG_SIZE_OPTIONS(fg_aug_center_crop_options),
 };
 
-const fg_augmentation_entry fgi_center_crop_row = {
-    .entry = {.name = "center_crop",
-              .help = "crop the center of the image",
-              .spellings = "CenterCrop",
-              FG_OPTIONS(center_crop_options, fg_aug_center_crop_options)},
-    .apply = apply_center_crop,
-    .size = fgi_aug_size_of,
-    .needs = "height|width"};
-
-FGI_AUG_FUNCTION(center_crop)
+FGI_AUG_ROW(center_crop, "CenterCrop", "crop the center of the image", .apply = apply_center_crop,
+            .size = fgi_aug_size_of, .needs = "height|width")

@@ -11,26 +11,37 @@
 extern const fg_entry *const fgi_augmentation_rows[];
 extern const size_t fgi_augmentation_row_count;
 
-/* A function of aug.h: calls a row's function with the options of a C program, where 0 means the
- * default. target: NULL for a row with `apply`. */
+/* Calls a row's function with the options of a C program, where 0 means the default. target: NULL
+ * for a row with `apply`. */
 fg_tensor fgi_aug_call(const fg_augmentation_entry *row, fg_tensor image, fg_tensor *target,
                        const fg_sample_key *key, fgi_reserved options);
-/* Defines fg_aug_NAME, which calls the row fgi_NAME_row. */
-#define FGI_AUG_FUNCTION(name)                                                                     \
-    fg_tensor fg_aug_##name(fg_tensor image, const fg_sample_key *key,                             \
-                            const fg_aug_##name##_options *options)                                \
+
+/* The row of an augmentation, whose options NAME_options fill fg_aug_NAME_options; and fg_aug_NAME,
+ * which calls it. The last arguments are other members of the row. */
+#define FGI_AUG_ROW(name_, spellings_, help_, ...)                                                 \
+    FGI_AUG_ENTRY(name_, spellings_, help_, __VA_ARGS__)                                           \
+    fg_tensor fg_aug_##name_(fg_tensor image, const fg_sample_key *key,                            \
+                             const fg_aug_##name_##_options *options)                              \
     {                                                                                              \
-        return fgi_aug_call(&fgi_##name##_row, image, NULL, key,                                   \
-                            FGI_RESERVED(fg_aug_##name##_options, options));                       \
+        return fgi_aug_call(&fgi_##name_##_row, image, NULL, key,                                  \
+                            FGI_RESERVED(fg_aug_##name_##_options, options));                      \
     }
 /* The same for a row that mixes samples. */
-#define FGI_AUG_MIX_FUNCTION(name)                                                                 \
-    fg_tensor fg_aug_##name(fg_tensor image, fg_tensor *target, const fg_sample_key *key,          \
-                            const fg_aug_##name##_options *options)                                \
+#define FGI_AUG_MIX_ROW(name_, spellings_, help_, ...)                                             \
+    FGI_AUG_ENTRY(name_, spellings_, help_, __VA_ARGS__)                                           \
+    fg_tensor fg_aug_##name_(fg_tensor image, fg_tensor *target, const fg_sample_key *key,         \
+                             const fg_aug_##name_##_options *options)                              \
     {                                                                                              \
-        return fgi_aug_call(&fgi_##name##_row, image, target, key,                                 \
-                            FGI_RESERVED(fg_aug_##name##_options, options));                       \
+        return fgi_aug_call(&fgi_##name_##_row, image, target, key,                                \
+                            FGI_RESERVED(fg_aug_##name_##_options, options));                      \
     }
+#define FGI_AUG_ENTRY(name_, spellings_, help_, ...)                                               \
+    const fg_augmentation_entry fgi_##name_##_row = {                                              \
+        .entry = {.name = #name_,                                                                  \
+                  .help = (help_),                                                                 \
+                  .spellings = (spellings_),                                                       \
+                  FG_OPTIONS(name_##_options, fg_aug_##name_##_options)},                          \
+        __VA_ARGS__};
 
 /* The options height and width, the first members of their struct; auto is FG_AUTO. */
 #define FGI_AUG_SIZE_OPTIONS(type)                                                                 \

@@ -16,27 +16,16 @@ static fg_tensor factor(fg_tensor u, int number, double strength, fg_tensor x)
     return fgi_aug_per_image(fgi_aug_between(one, low, is_shift ? strength : 1 + strength), x);
 }
 
-static bool has_gray_or_rgb(fg_tensor x, const char *name)
-{
-    const int64_t channels = fg_tensor_dim(x, 3);
-    if (channels == 1 || channels == 3)
-        return true;
-    (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
-                         "%s: the images have %lld channels: expected 1 or 3", name,
-                         (long long)channels);
-    return false;
-}
-
 /* ---- the row of color_jitter ----------------------------------------------------------------- */
 
 static fg_tensor apply_color_jitter(fg_tensor x, const fg_sample_key *key, const void *own)
 {
     const fg_aug_color_jitter_options *o = own;
-    if (!has_gray_or_rgb(x, "color_jitter"))
+    if (!fgi_aug_check_channels(x, "color_jitter"))
         return fgi_poison(fg_tensor_trace(x));
     if (key == NULL)
         return x;
-    const fg_tensor u = fgi_aug_uniform(key, "color_jitter", NUMBERS);
+    const fg_tensor u = fg_random_sample_uniform(key, "color_jitter", NUMBERS);
     if (o->brightness != 0)
         x = fgi_aug_brightness(x, factor(u, BRIGHTNESS, o->brightness, x));
     if (o->contrast != 0)
@@ -60,26 +49,20 @@ static const fg_option color_jitter_options[] = {
               "Shift the hue by -hue to hue; 1 is the whole color wheel."),
 };
 
-const fg_augmentation_entry fgi_color_jitter_row = {
-    .entry = {.name = "color_jitter",
-              .help = "change brightness, contrast, saturation and hue at random",
-              .spellings = "ColorJitter",
-              FG_OPTIONS(color_jitter_options, fg_aug_color_jitter_options)},
-    .apply = apply_color_jitter,
-    .needs = "brightness|contrast|saturation|hue"};
-
-FGI_AUG_FUNCTION(color_jitter)
+FGI_AUG_ROW(color_jitter, "ColorJitter",
+            "change brightness, contrast, saturation and hue at random",
+            .apply = apply_color_jitter, .needs = "brightness|contrast|saturation|hue")
 
 /* ---- the row of grayscale -------------------------------------------------------------------- */
 
 static fg_tensor apply_grayscale(fg_tensor x, const fg_sample_key *key, const void *own)
 {
     const fg_aug_grayscale_options *o = own;
-    if (!has_gray_or_rgb(x, "grayscale"))
+    if (!fgi_aug_check_channels(x, "grayscale"))
         return fgi_poison(fg_tensor_trace(x));
     if (key == NULL || fg_tensor_dim(x, 3) == 1)
         return x;
-    const fg_tensor is_gray = fgi_aug_happens(fgi_aug_uniform(key, "grayscale", 1), o->p);
+    const fg_tensor is_gray = fgi_aug_happens(fg_random_sample_uniform(key, "grayscale", 1), o->p);
     return fg_where(is_gray, fgi_aug_gray(x), x);
 }
 
@@ -87,11 +70,4 @@ static const fg_option grayscale_options[] = {
     FG_OPTION(fg_aug_grayscale_options, p, FLOAT, "0.1", "0..1", "0.25", "Probability."),
 };
 
-const fg_augmentation_entry fgi_grayscale_row = {
-    .entry = {.name = "grayscale",
-              .help = "make some images gray",
-              .spellings = "RandomGrayscale",
-              FG_OPTIONS(grayscale_options, fg_aug_grayscale_options)},
-    .apply = apply_grayscale};
-
-FGI_AUG_FUNCTION(grayscale)
+FGI_AUG_ROW(grayscale, "RandomGrayscale", "make some images gray", .apply = apply_grayscale)

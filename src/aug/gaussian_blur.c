@@ -43,8 +43,8 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
         return fgi_poison(fg_tensor_trace(x));
     if (key == NULL || o->size == 1)
         return x;
-    const fg_tensor sigma =
-        fgi_aug_between(fgi_aug_uniform(key, "gaussian_blur", 1), o->sigma_min, o->sigma_max);
+    const fg_tensor sigma = fgi_aug_between(fg_random_sample_uniform(key, "gaussian_blur", 1),
+                                            o->sigma_min, o->sigma_max);
     const int64_t half = o->size / 2;
     const fg_type taps = {.dtype = FG_F32, .rank = 2, .dim = {1, o->size}};
     const fg_tensor place =
@@ -66,11 +66,4 @@ static const fg_option gaussian_blur_options[] = {
               "Largest standard deviation in pixels."),
 };
 
-const fg_augmentation_entry fgi_gaussian_blur_row = {
-    .entry = {.name = "gaussian_blur",
-              .help = "blur at random",
-              .spellings = "GaussianBlur",
-              FG_OPTIONS(gaussian_blur_options, fg_aug_gaussian_blur_options)},
-    .apply = apply};
-
-FGI_AUG_FUNCTION(gaussian_blur)
+FGI_AUG_ROW(gaussian_blur, "GaussianBlur", "blur at random", .apply = apply)

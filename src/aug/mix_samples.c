@@ -72,7 +72,7 @@ static fg_tensor mixup(fg_tensor x, fg_tensor *target, const fg_sample_key *key,
         return fgi_poison(fg_tensor_trace(x));
     if (key == NULL)
         return x;
-    const fg_tensor u = fgi_aug_uniform(key, "mixup", MIXUP_NUMBERS);
+    const fg_tensor u = fg_random_sample_uniform(key, "mixup", MIXUP_NUMBERS);
     const fg_tensor weight = drawn_weight(u, o->alpha, o->p);
     *target = mixture(*target, weight);
     return mixture(x, weight);
@@ -112,7 +112,7 @@ static fg_tensor cutmix(fg_tensor x, fg_tensor *target, const fg_sample_key *key
     if (key == NULL)
         return x;
     const int64_t rows = fg_tensor_dim(x, 1), columns = fg_tensor_dim(x, 2);
-    const fg_tensor u = fgi_aug_uniform(key, "cutmix", CUTMIX_NUMBERS);
+    const fg_tensor u = fg_random_sample_uniform(key, "cutmix", CUTMIX_NUMBERS);
     const fg_tensor rest = fg_add_scalar(fg_neg(drawn_weight(u, o->alpha, o->p)), 1);
     const fg_tensor side = fg_mul_scalar(fg_sqrt(rest), 0.5);
     const fg_tensor is_row = interval(u, ROW, side, 1, rows, &height);
@@ -133,21 +133,10 @@ static fg_tensor cutmix(fg_tensor x, fg_tensor *target, const fg_sample_key *key
 static const fg_option mixup_options[] = {MIX_OPTIONS(fg_aug_mixup_options)};
 static const fg_option cutmix_options[] = {MIX_OPTIONS(fg_aug_cutmix_options)};
 
-const fg_augmentation_entry fgi_mixup_row = {
-    .entry =
-        {.name = "mixup",
-         .help = "mix each sample and its target with those of another sample of the batch (mixup)",
-         .spellings = "MixUp",
-         FG_OPTIONS(mixup_options, fg_aug_mixup_options)},
-    .mix = mixup};
-
-const fg_augmentation_entry fgi_cutmix_row = {
-    .entry = {.name = "cutmix",
-              .help = "replace a random box with that of another sample of the batch, and mix the "
-                      "targets (CutMix)",
-              .spellings = "CutMix",
-              FG_OPTIONS(cutmix_options, fg_aug_cutmix_options)},
-    .mix = cutmix};
-
-FGI_AUG_MIX_FUNCTION(mixup)
-FGI_AUG_MIX_FUNCTION(cutmix)
+FGI_AUG_MIX_ROW(mixup, "MixUp",
+                "mix each sample and its target with those of another sample of the batch (mixup)",
+                .mix = mixup)
+FGI_AUG_MIX_ROW(
+    cutmix, "CutMix",
+    "replace a random box with that of another sample of the batch, and mix the targets (CutMix)",
+    .mix = cutmix)

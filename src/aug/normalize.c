@@ -35,12 +35,5 @@ static const fg_option normalize_options[] = {
               "Standard deviation to divide by: one number, or one per channel."),
 };
 
-const fg_augmentation_entry fgi_normalize_row = {
-    .entry = {.name = "normalize",
-              .help = "subtract the mean and divide by the standard deviation",
-              .spellings = "Normalize",
-              FG_OPTIONS(normalize_options, fg_aug_normalize_options)},
-    .apply = apply,
-    .needs = "mean|std"};
-
-FGI_AUG_FUNCTION(normalize)
+FGI_AUG_ROW(normalize, "Normalize", "subtract the mean and divide by the standard deviation",
+            .apply = apply, .needs = "mean|std")

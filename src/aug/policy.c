@@ -1,4 +1,5 @@
-/* policy.c - one of 14 operations for each image.
+/* policy.c - one of 14 operations for each image: random operations of one magnitude (RandAugment),
+ * and one random operation of a random magnitude (TrivialAugment).
  *
  * A batch has no room for branches: every map below is computed for all images, with numbers that
  * leave those unchanged whose operation is another one. The operations share maps. Five are one
@@ -9,27 +10,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/policy.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 #include "aug/color.h"
 #include "aug/levels.h"
 
 #define PI 3.14159265358979323846
 
 enum { BINS_MAX = 256, NONE = 1000 };
-
-bool fgi_aug_policy_check(fg_tensor x, const char *name)
-{
-    const int64_t channels = fg_tensor_dim(x, 3);
-    if (channels == 1 || channels == 3)
-        return true;
-    (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
-                         "%s: the images have %" PRId64 " channels: expected 1 or 3", name,
-                         channels);
-    return false;
-}
 
 fgi_aug_space fgi_aug_rand_space(fg_tensor x, int64_t bins)
 {
@@ -167,3 +157,84 @@ fg_tensor fgi_aug_policy(fg_tensor x, const fgi_aug_space *space, fg_tensor choi
     d.x = mixed(&d);
     return leveled(&d);
 }
+
+/* ---- draws ----------------------------------------------------------------------------------- */
+
+/* Uniform numbers as one of the operations. */
+static fg_tensor operation_of(fg_tensor u)
+{
+    return fgi_aug_below(u, fgi_full_like(u, FGI_AUG_OPERATIONS));
+}
+
+static fg_tensor is_below_half(fg_tensor u) { return fg_lt(u, fgi_full_like(u, 0.5)); }
+
+/* ---- the row of rand_augment ----------------------------------------------------------------- */
+
+static fg_tensor apply_rand_augment(fg_tensor x, const fg_sample_key *key, const void *own)
+{
+    static const char name[] = "rand_augment";
+    const fg_aug_rand_augment_options *o = own;
+    if (!fgi_aug_check_channels(x, name) ||
+        !fgi_aug_check(x, name, "magnitude", (double)o->magnitude, (double)(o->bins - 1)))
+        return fgi_poison(fg_tensor_trace(x));
+    if (key == NULL)
+        return x;
+    fgi_aug_space space = fgi_aug_rand_space(x, o->bins);
+    space.fill = o->fill;
+    space.is_linear = o->bilinear;
+    const fg_tensor u = fg_random_sample_uniform(key, name, 2 * o->operations);
+    for (int64_t i = 0; i < o->operations; i++) {
+        const fg_tensor choice = operation_of(fgi_aug_columns(u, 2 * i, 1));
+        const fg_tensor is_negative = is_below_half(fgi_aug_columns(u, 2 * i + 1, 1));
+        x = fgi_aug_policy(x, &space, choice, fgi_full_like(choice, (double)o->magnitude),
+                           is_negative);
+    }
+    return x;
+}
+
+#define SPACE_OPTIONS(type)                                                                        \
+    FG_OPTION(type, bins, INT, "31", "2..256", "11", "Number of magnitudes."),                     \
+        FG_OPTION(type, fill, FLOAT, "0", NULL, "0.5",                                             \
+                  "The value of pixels outside the image, in the range of the scaled images."),    \
+        FG_OPTION(type, bilinear, BOOL, "false", NULL, "true",                                     \
+                  "Interpolate linearly instead of selecting the nearest pixel.")
+
+static const fg_option rand_augment_options[] = {
+    FG_OPTION(fg_aug_rand_augment_options, operations, INT, "2", "1..16", "1",
+              "Number of operations that are applied one after another."),
+    FG_OPTION(fg_aug_rand_augment_options, magnitude, INT, "9", "0..255", "5",
+              "Magnitude of the operations, from 0 to bins - 1."),
+    SPACE_OPTIONS(fg_aug_rand_augment_options),
+};
+
+FGI_AUG_ROW(rand_augment, "RandAugment|randaugment",
+            "apply random operations of the same magnitude (RandAugment)",
+            .apply = apply_rand_augment)
+
+/* ---- the row of trivial_augment -------------------------------------------------------------- */
+
+static fg_tensor apply_trivial_augment(fg_tensor x, const fg_sample_key *key, const void *own)
+{
+    static const char name[] = "trivial_augment";
+    const fg_aug_trivial_augment_options *o = own;
+    if (!fgi_aug_check_channels(x, name))
+        return fgi_poison(fg_tensor_trace(x));
+    if (key == NULL)
+        return x;
+    fgi_aug_space space = fgi_aug_trivial_space(o->bins);
+    space.fill = o->fill;
+    space.is_linear = o->bilinear;
+    const fg_tensor u = fg_random_sample_uniform(key, name, 3);
+    const fg_tensor bin = fgi_aug_columns(u, 1, 1);
+    return fgi_aug_policy(x, &space, operation_of(fgi_aug_columns(u, 0, 1)),
+                          fgi_aug_below(bin, fgi_full_like(bin, (double)o->bins)),
+                          is_below_half(fgi_aug_columns(u, 2, 1)));
+}
+
+static const fg_option trivial_augment_options[] = {
+    SPACE_OPTIONS(fg_aug_trivial_augment_options),
+};
+
+FGI_AUG_ROW(trivial_augment, "TrivialAugmentWide|trivialaugment",
+            "apply one random operation of a random magnitude (TrivialAugment)",
+            .apply = apply_trivial_augment)

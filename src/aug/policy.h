@@ -40,8 +40,6 @@ typedef struct fgi_aug_space {
 /* Those of RandAugment and TrivialAugment, without `fill` and `is_linear`. */
 fgi_aug_space fgi_aug_rand_space(fg_tensor x, int64_t bins);
 fgi_aug_space fgi_aug_trivial_space(int64_t bins);
-/* Whether a policy accepts the images; otherwise keeps an error. */
-bool fgi_aug_policy_check(fg_tensor x, const char *name);
 /* x after one operation for each image. choice: f32[B,1], the operation; bin: f32[B,1], which
  * magnitude, 0 to bins - 1; is_negative: bool[B,1], the sign of magnitudes that have one. */
 fg_tensor fgi_aug_policy(fg_tensor x, const fgi_aug_space *space, fg_tensor choice, fg_tensor bin,

@@ -39,7 +39,7 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
         return fgi_poison(fg_tensor_trace(x));
     if (key == NULL)
         return x;
-    const fg_tensor u = fgi_aug_uniform(key, "random_affine", NUMBERS);
+    const fg_tensor u = fg_random_sample_uniform(key, "random_affine", NUMBERS);
     const fg_tensor map = maps(u, o, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
     return fg_affine_sample(x, map, &(fg_affine_options){.fill = o->fill, .nearest = o->nearest});
 }
@@ -61,12 +61,6 @@ static const fg_option random_affine_options[] = {
               "Use the nearest pixel instead of interpolating."),
 };
 
-const fg_augmentation_entry fgi_random_affine_row = {
-    .entry = {.name = "random_affine",
-              .help = "rotate, translate, scale and shear at random",
-              .spellings = "RandomAffine|RandomRotation",
-              FG_OPTIONS(random_affine_options, fg_aug_random_affine_options)},
-    .apply = apply,
-    .needs = "degrees|translate|scale_min|scale_max|shear"};
-
-FGI_AUG_FUNCTION(random_affine)
+FGI_AUG_ROW(random_affine, "RandomAffine|RandomRotation",
+            "rotate, translate, scale and shear at random", .apply = apply,
+            .needs = "degrees|translate|scale_min|scale_max|shear")

@@ -53,7 +53,8 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
     const fg_type two = {.dtype = FG_F32, .rank = 2, .dim = {1, 2}};
     const float counts[2] = {(float)rows, (float)columns};
     const fg_tensor n = fg_constant(fg_tensor_trace(x), &two, counts);
-    const fg_tensor place = fg_cast(fgi_aug_below(fgi_aug_uniform(key, name, 2), n), FG_S32);
+    const fg_tensor place =
+        fg_cast(fgi_aug_below(fg_random_sample_uniform(key, name, 2), n), FG_S32);
     const fg_tensor start =
         fg_pad(place, 0, (const int64_t[]){0, 0}, (const int64_t[]){0, 1}, NULL);
     return fg_dynamic_slice(x, start,
@@ -72,13 +73,5 @@ static const fg_option random_crop_options[] = {
               "Value of the padding, in the range of the scaled images."),
 };
 
-const fg_augmentation_entry fgi_random_crop_row = {
-    .entry = {.name = "random_crop",
-              .help = "pad, then crop at a random position",
-              .spellings = "RandomCrop",
-              FG_OPTIONS(random_crop_options, fg_aug_random_crop_options)},
-    .apply = apply,
-    .size = fgi_aug_size_of,
-    .needs = "height|width|padding"};
-
-FGI_AUG_FUNCTION(random_crop)
+FGI_AUG_ROW(random_crop, "RandomCrop", "pad, then crop at a random position", .apply = apply,
+            .size = fgi_aug_size_of, .needs = "height|width|padding")

@@ -21,7 +21,7 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
     fg_tensor found;
     const fg_type *type = fg_tensor_type(x);
     const int64_t height = type->dim[1], width = type->dim[2];
-    const fg_tensor u = fgi_aug_uniform(key, name, FGI_AUG_BOX_NUMBERS + 1);
+    const fg_tensor u = fg_random_sample_uniform(key, name, FGI_AUG_BOX_NUMBERS + 1);
     /* on the transposed image, so that width to height is height to width */
     const fg_tensor box = fgi_aug_draw_box(u, &boxes, width, height, &found);
     const fg_tensor columns =
@@ -49,11 +49,4 @@ static const fg_option random_erasing_options[] = {
               "Value of the erased box, in the range of the images."),
 };
 
-const fg_augmentation_entry fgi_random_erasing_row = {
-    .entry = {.name = "random_erasing",
-              .help = "erase a random box",
-              .spellings = "RandomErasing|cutout",
-              FG_OPTIONS(random_erasing_options, fg_aug_random_erasing_options)},
-    .apply = apply};
-
-FGI_AUG_FUNCTION(random_erasing)
+FGI_AUG_ROW(random_erasing, "RandomErasing|cutout", "erase a random box", .apply = apply)

@@ -11,7 +11,7 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
     const int axis = o->vertical ? 1 : 2;
     if (key == NULL)
         return x;
-    const fg_tensor is_flipped = fgi_aug_happens(fgi_aug_uniform(key, name, 1), o->p);
+    const fg_tensor is_flipped = fgi_aug_happens(fg_random_sample_uniform(key, name, 1), o->p);
     return fg_where(is_flipped, fg_reverse(x, 1, &axis), x);
 }
 
@@ -21,11 +21,4 @@ static const fg_option random_flip_options[] = {
               "Flip vertically instead of horizontally."),
 };
 
-const fg_augmentation_entry fgi_random_flip_row = {
-    .entry = {.name = "random_flip",
-              .help = "flip images at random",
-              .spellings = "flip|hflip|RandomHorizontalFlip",
-              FG_OPTIONS(random_flip_options, fg_aug_random_flip_options)},
-    .apply = apply};
-
-FGI_AUG_FUNCTION(random_flip)
+FGI_AUG_ROW(random_flip, "flip|hflip|RandomHorizontalFlip", "flip images at random", .apply = apply)

@@ -13,7 +13,7 @@
 static fg_tensor perhaps(const char *name, const fg_sample_key *key, double p, fg_tensor changed,
                          fg_tensor x)
 {
-    return fg_where(fgi_aug_happens(fgi_aug_uniform(key, name, 1), p), changed, x);
+    return fg_where(fgi_aug_happens(fg_random_sample_uniform(key, name, 1), p), changed, x);
 }
 
 static fg_tensor invert(fg_tensor x, const fg_sample_key *key, const void *own)
@@ -91,19 +91,12 @@ static const fg_option sharpness_options[] = {
     P(sharpness),
 };
 
-/* The row of a function of this file, and its function of aug.h. */
-#define ROW(name_, spellings_, help_)                                                              \
-    const fg_augmentation_entry fgi_##name_##_row = {                                              \
-        .entry = {.name = #name_,                                                                  \
-                  .help = (help_),                                                                 \
-                  .spellings = (spellings_),                                                       \
-                  FG_OPTIONS(name_##_options, fg_aug_##name_##_options)},                          \
-        .apply = (name_)};                                                                         \
-    FGI_AUG_FUNCTION(name_)
-
-ROW(invert, "RandomInvert", "invert images at random")
-ROW(solarize, "RandomSolarize", "invert bright pixels at random")
-ROW(posterize, "RandomPosterize", "reduce the number of levels at random")
-ROW(autocontrast, "RandomAutocontrast", "stretch each channel to the range 0 to 1 at random")
-ROW(equalize, "RandomEqualize", "equalize the histogram of each channel at random")
-ROW(sharpness, "RandomAdjustSharpness", "sharpen or smooth at random")
+FGI_AUG_ROW(invert, "RandomInvert", "invert images at random", .apply = invert)
+FGI_AUG_ROW(solarize, "RandomSolarize", "invert bright pixels at random", .apply = solarize)
+FGI_AUG_ROW(posterize, "RandomPosterize", "reduce the number of levels at random",
+            .apply = posterize)
+FGI_AUG_ROW(autocontrast, "RandomAutocontrast",
+            "stretch each channel to the range 0 to 1 at random", .apply = autocontrast)
+FGI_AUG_ROW(equalize, "RandomEqualize", "equalize the histogram of each channel at random",
+            .apply = equalize)
+FGI_AUG_ROW(sharpness, "RandomAdjustSharpness", "sharpen or smooth at random", .apply = sharpness)

@@ -47,7 +47,7 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
         return fgi_aug_box_of_all(x, middle, o.height, o.width, o.no_antialias);
     }
     fg_tensor found;
-    const fg_tensor u = fgi_aug_uniform(key, name, FGI_AUG_BOX_NUMBERS);
+    const fg_tensor u = fg_random_sample_uniform(key, name, FGI_AUG_BOX_NUMBERS);
     const fg_tensor drawn = fgi_aug_draw_box(u, &boxes, height, width, &found);
     const fgi_aug_box other = fallback(&boxes, height, width);
     const float four[4] = {(float)other.top, (float)other.left, (float)other.height,
@@ -71,12 +71,5 @@ static const fg_option random_resized_crop_options[] = {
     FGI_AUG_ANTIALIAS_OPTION(fg_aug_random_resized_crop_options),
 };
 
-const fg_augmentation_entry fgi_random_resized_crop_row = {
-    .entry = {.name = "random_resized_crop",
-              .help = "crop a random box and resize it",
-              .spellings = "RandomResizedCrop",
-              FG_OPTIONS(random_resized_crop_options, fg_aug_random_resized_crop_options)},
-    .apply = apply,
-    .size = fgi_aug_size_of};
-
-FGI_AUG_FUNCTION(random_resized_crop)
+FGI_AUG_ROW(random_resized_crop, "RandomResizedCrop", "crop a random box and resize it",
+            .apply = apply, .size = fgi_aug_size_of)

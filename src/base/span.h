@@ -1,5 +1,5 @@
-/* span.h - work of one thread from its begin to its end, told once to all who record it: the
- * timeline of a profile, and the listeners of the thread's owner.
+/* span.h - work of one thread from its begin to its end, reported once to everyone who records it:
+ * the timeline of a profile, and the listeners of the thread's owner.
  *
  *     fgi_span span = {ACTIVITY, .number = step, .category = "trainer", .name = "upload"};
  *     fgi_span_begin(spans, &span);

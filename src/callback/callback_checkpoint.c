@@ -23,7 +23,7 @@
 #include "callback/callback_rows.h"
 #include "train/metrics.h"
 #include "train/rank.h"
-#include "train/snapshot.h"
+#include "train/callbacks.h"
 #include "train/callbacks.h"
 
 typedef struct checkpoint {

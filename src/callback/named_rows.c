@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 #include "option/option.h"
 
 /* The struct of a row, from "patience=3, monitor=val_loss". */

@@ -15,7 +15,7 @@
 #include "base/print.h"
 #include "input/json_file.h"
 
-enum { MOST_KEPT = 1 << 26 };
+enum { MOST_KEPT = 1 << 26, FILE_LIMIT = 1 << 30 };
 
 fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char *name,
                              fg_error *err)
@@ -25,6 +25,24 @@ fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char
     file->fd = -1;
     file->path = fgi_path_join(run_dir, name);
     return file->path != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+fg_status fgi_log_file_begin(fgi_log_file *file, const fg_log_start *start, const char *name,
+                             char **out, size_t *out_size, fg_error *err)
+{
+    *out = NULL;
+    *out_size = 0;
+    fgi_buf_clear(&file->kept);
+    FGI_TRY(fgi_log_file_place(file, start->run_dir, name, err));
+    return start->step > 0 ? fgi_log_file_read(file, out, out_size, err) : FG_OK;
+}
+
+fg_status fgi_log_file_read(const fgi_log_file *file, char **out, size_t *out_size, fg_error *err)
+{
+    *out = NULL;
+    *out_size = 0;
+    return fgi_file_exists(file->path) ? fgi_file_read(file->path, FILE_LIMIT, out, out_size, err)
+                                       : FG_OK;
 }
 
 static void close_file(fgi_log_file *file)
@@ -128,16 +146,16 @@ bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number)
            (step == start->step && (start->lines < 0 || number < start->lines));
 }
 
-int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
-                          void (*each)(void *self, json_t *line), void *self, size_t *out_size)
+int64_t fgi_log_each_line(fgi_str text, const fg_log_start *start, fgi_log_line_fn *each,
+                          void *self, size_t *out_size)
 {
     size_t at = 0;
     int64_t number = 0;
-    while (at < size) {
-        const char *end = memchr(text + at, '\n', size - at);
+    while (at < text.size) {
+        const char *end = memchr(text.data + at, '\n', text.size - at);
         if (end == NULL)
             break;
-        json_t *line = fgi_json_load(text + at, (size_t)(end - text) - at, 0, NULL);
+        json_t *line = fgi_json_load(text.data + at, (size_t)(end - text.data) - at, 0, NULL);
         const json_t *step = json_object_get(line, "step");
         const bool is_valid =
             json_is_integer(step) && fgi_log_is_valid(start, json_integer_value(step), number);
@@ -146,12 +164,26 @@ int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *sta
         json_decref(line);
         if (!is_valid)
             break;
-        at = (size_t)(end - text) + 1;
+        at = (size_t)(end - text.data) + 1;
         number++;
     }
     if (out_size != NULL)
         *out_size = at;
     return number;
+}
+
+fg_status fgi_log_read_history(const fg_log_start *start, fgi_log_line_fn *each, void *self,
+                               int64_t *out_lines, fg_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    *out_lines = 0;
+    if (start->step == 0 || start->history == NULL || !fgi_file_exists(start->history))
+        return FG_OK;
+    FGI_TRY(fgi_file_read(start->history, FILE_LIMIT, &text, &size, err));
+    *out_lines = fgi_log_each_line((fgi_str){text, size}, start, each, self, NULL);
+    fgi_free(text);
+    return FG_OK;
 }
 
 static double number_of(const json_t *value)

@@ -10,8 +10,9 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
-enum { FGI_LOG_FILE_LIMIT = 1 << 30, FGI_LOG_VALUES = FG_MAX_RESULTS + FG_MAX_LOG_VALUES };
+enum { FGI_LOG_VALUES = FG_MAX_RESULTS + FG_MAX_LOG_VALUES };
 
 /* A zero-initialized one has no file. The first member of these loggers. */
 typedef struct fgi_log_file {
@@ -23,6 +24,12 @@ typedef struct fgi_log_file {
 /* Sets the path, RUN_DIR/NAME, unless that is done. */
 fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char *name,
                              fg_error *err);
+/* The same for a log that begins: nothing is kept. *out (fgi_free): the text of the file of a run that
+ * continues, "" for a new one. */
+fg_status fgi_log_file_begin(fgi_log_file *file, const fg_log_start *start, const char *name,
+                             char **out, size_t *out_size, fg_error *err);
+/* The text of the file (fgi_free), "" if it does not exist: the user may have deleted it. */
+fg_status fgi_log_file_read(const fgi_log_file *file, char **out, size_t *out_size, fg_error *err);
 /* Replaces the contents atomically and opens the file for appending. */
 fg_status fgi_log_file_replace(fgi_log_file *file, const void *data, size_t size, fg_error *err);
 /* Appends the text that is kept, or nothing if that fails. */
@@ -58,8 +65,13 @@ bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number);
 /* Calls `each` (may be NULL) for the valid lines at the beginning of the text of a .jsonl: complete
  * JSON objects that belong to the checkpoint. Returns their number, and their size in bytes in
  * *out_size (may be NULL). */
-int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
-                          void (*each)(void *self, json_t *line), void *self, size_t *out_size);
+typedef void fgi_log_line_fn(void *self, json_t *line);
+int64_t fgi_log_each_line(fgi_str text, const fg_log_start *start, fgi_log_line_fn *each,
+                          void *self, size_t *out_size);
+/* Calls `each` (may be NULL) for the valid lines of the history that a log continues from. *out_lines:
+ * their number; 0 for a new run, and without a history. */
+fg_status fgi_log_read_history(const fg_log_start *start, fgi_log_line_fn *each, void *self,
+                               int64_t *out_lines, fg_error *err);
 /* A line of a .jsonl, with its values in `metrics`; those that are missing are NaN. */
 fg_log_line fgi_log_line_of(json_t *line, fg_metric metrics[FGI_LOG_VALUES]);
 

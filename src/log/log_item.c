@@ -1,7 +1,7 @@
-/* log_item.c - histograms, and copies of what is logged besides numbers.
+/* log_item.c - histograms, and copies of what loggers receive: items, and how a log begins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "log/log_item.h"
+#include "log/logger.h"
 
 #include <math.h>
 #include <string.h>
@@ -133,16 +133,31 @@ static const fg_log_node *copy_nodes(const fg_log_item *from, fgi_arena *arena, 
     return nodes;
 }
 
-bool fgi_log_item_copy(const fg_log_item *from, fgi_arena *arena, fg_log_item *out)
+bool fgi_log_item_own(fg_log_item *item, fgi_arena *arena)
 {
     bool is_good = true;
-    *out = *from;
-    out->name = copy_text(arena, from->name, &is_good);
-    out->text = copy_text(arena, from->text, &is_good);
-    out->pixels = copy_of(arena, from->pixels,
-                          (size_t)(from->height * from->width * from->channels), &is_good);
-    out->edges = copy_of(arena, from->edges, (from->bins + 1) * sizeof *from->edges, &is_good);
-    out->counts = copy_of(arena, from->counts, from->bins * sizeof *from->counts, &is_good);
-    out->nodes = copy_nodes(from, arena, &is_good);
+    const size_t pixels = (size_t)(item->height * item->width * item->channels);
+    item->name = copy_text(arena, item->name, &is_good);
+    item->text = copy_text(arena, item->text, &is_good);
+    item->pixels = copy_of(arena, item->pixels, pixels, &is_good);
+    item->edges = copy_of(arena, item->edges, (item->bins + 1) * sizeof *item->edges, &is_good);
+    item->counts = copy_of(arena, item->counts, item->bins * sizeof *item->counts, &is_good);
+    item->nodes = copy_nodes(item, arena, &is_good);
+    return is_good;
+}
+
+bool fgi_log_start_own(fg_log_start *start, fgi_arena *arena)
+{
+    bool is_good = true;
+    const size_t size = start->setting_count * sizeof *start->settings;
+    fg_log_setting *settings = (fg_log_setting *)copy_of(arena, start->settings, size, &is_good);
+    for (size_t i = 0; settings != NULL && i < start->setting_count; i++) {
+        settings[i].name = copy_text(arena, settings[i].name, &is_good);
+        settings[i].value = copy_text(arena, settings[i].value, &is_good);
+    }
+    start->settings = settings;
+    start->run_dir = copy_text(arena, start->run_dir, &is_good);
+    start->history = copy_text(arena, start->history, &is_good);
+    start->config = copy_text(arena, start->config, &is_good);
     return is_good;
 }

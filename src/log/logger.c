@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "log/logger.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,19 +18,15 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "log/log_item.h"
-#include "log/log_start.h"
 #include "log/logger_thread.h"
-#include "log/loggers.h"
 #include "option/option.h"
 
 typedef struct slot {
     const fg_logger_ops *ops;
     void *self;
     fgi_logger_thread *thread; /* calls the functions; NULL: they are called directly */
-    bool is_failing;           /* required: since its last success */
-    bool is_unusable;          /* not required: it could not be opened */
-    atomic_bool has_warned;    /* not required: of its first failure */
+    fgi_logger_reported reported;
+    bool is_unusable; /* not required: it could not be opened */
 } slot;
 
 struct fgi_logger {
@@ -169,33 +164,58 @@ fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err)
     return FG_OK;
 }
 
-/* ---- failures -------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Reports the first failure of a logger, or of a required one also each first after a success.
- * Returns an error if the fit must end. */
-static fg_status tolerate(slot *each, fg_status status, fg_error *err)
+/* Reports a failure; returns an error if the fit must end. */
+static fg_status tolerate(slot *each, fg_status status, const fg_error *err)
 {
-    if (!each->ops->is_required) {
-        if (status != FG_OK && !atomic_exchange(&each->has_warned, true))
-            fgi_log(FG_LOG_WARNING,
-                    "logger '%s' failed: %s; training continues, and further failures of this "
-                    "logger are not reported",
-                    each->ops->name, err->message);
-        return FG_OK;
-    }
-    if (status == FG_ENOMEM)
+    if (status == FG_ENOMEM && each->ops->is_required)
         return status;
-    fgi_logger_report(each->ops->name, &each->is_failing, status, err);
+    fgi_logger_report(each->ops, &each->reported, status, err);
     return FG_OK;
+}
+
+static fg_status call_one(const slot *each, const fgi_logger_call *call, int64_t *lines,
+                          fg_error *err)
+{
+    return each->thread != NULL ? fgi_logger_thread_call(each->thread, call, lines, err)
+                                : fgi_logger_call_now(each->ops, each->self, call, lines, err);
+}
+
+/* Calls a function of all loggers that have it, also after a failure. Returns the first one of a
+ * required logger that matters: of memory, or of a flush or sync. */
+static fg_status call_all(const fgi_logger *logger, const fgi_logger_call *call, fg_error *err)
+{
+    fg_status first = FG_OK;
+    const bool syncs = call->of == FGI_LOGGER_SYNC, writes = syncs || call->of == FGI_LOGGER_FLUSH;
+    for (size_t i = 0; i < logger->count; i++) {
+        slot *each = &logger->at[i];
+        fg_error local = {0};
+        /* a thread writes the lines that wait even if there is no function */
+        const bool has = fgi_logger_has(each->ops, call->of) || (writes && each->thread != NULL);
+        if (each->is_unusable || !has)
+            continue;
+        const fg_status status = call_one(each, call, NULL, &local);
+        const bool must = writes && each->ops->is_required;
+        const bool is_said = must && (syncs || each->thread != NULL); /* elsewhere */
+        const fg_status ends = is_said ? FG_OK : tolerate(each, status, &local);
+        if ((must ? status : ends) != FG_OK && first == FG_OK)
+            first = fgi_fail(err, status, "%s", local.message);
+    }
+    return first;
 }
 
 fg_status fgi_logger_set_info(fgi_logger *logger, const fg_run_info *info, fg_error *err)
 {
     FGI_TRY_RESERVED(fg_run_info, info, err);
-    const fg_log_start start = {
+    fg_log_start start = {
         .config = info->config, .settings = info->settings, .setting_count = info->setting_count};
     fgi_arena_reset(&logger->texts);
-    return fgi_log_start_copy(&start, &logger->texts, &logger->info) ? FG_OK : fgi_no_memory(err);
+    logger->info = (fg_log_start){0};
+    if (!fgi_log_start_own(&start, &logger->texts))
+        return fgi_no_memory(err);
+    logger->info = start;
+    return FG_OK;
 }
 
 /* ---- texts, images, histograms, graphs ------------------------------------------------------- */
@@ -213,23 +233,17 @@ bool fgi_logger_lacks_graph(const fgi_logger *logger)
 /* Keeps an item until the log is opened; when out of memory, it is left out. */
 static void keep(fgi_logger *logger, const fg_log_item *item)
 {
-    const bool has_room = logger->early_count < sizeof logger->early / sizeof *logger->early;
-    if (has_room && fgi_log_item_copy(item, &logger->texts, &logger->early[logger->early_count]))
-        logger->early_count++;
+    if (logger->early_count == sizeof logger->early / sizeof *logger->early)
+        return;
+    fg_log_item *kept = &logger->early[logger->early_count];
+    *kept = *item;
+    logger->early_count += fgi_log_item_own(kept, &logger->texts);
 }
 
-static void pass(fgi_logger *logger, const fg_log_item *item)
+static void pass(const fgi_logger *logger, const fg_log_item *item)
 {
-    for (size_t i = 0; i < logger->count; i++) {
-        slot *each = &logger->at[i];
-        fg_error local = {0};
-        if (each->ops->item == NULL || each->is_unusable)
-            continue;
-        if (each->thread != NULL)
-            fgi_logger_thread_item(each->thread, item);
-        else
-            (void)tolerate(each, each->ops->item(each->self, item, &local), &local);
-    }
+    const fgi_logger_call call = {.of = FGI_LOGGER_ITEM, .item = *item};
+    (void)call_all(logger, &call, NULL);
 }
 
 static void pass_kept(fgi_logger *logger, const fg_log_start *start)
@@ -259,9 +273,8 @@ static fg_status open_one(fgi_logger *logger, slot *each, const fg_log_start *st
     int64_t lines = -1;
     if (each->ops->open == NULL || each->is_unusable)
         return FG_OK;
-    const fg_status status = each->thread != NULL
-                                 ? fgi_logger_thread_open(each->thread, start, &lines, &local)
-                                 : each->ops->open(each->self, start, &lines, &local);
+    const fgi_logger_call call = {.of = FGI_LOGGER_OPEN, .start = *start};
+    const fg_status status = call_one(each, &call, &lines, &local);
     if (status == FG_OK) {
         logger->lines = lines > logger->lines ? lines : logger->lines;
         return FG_OK;
@@ -309,22 +322,6 @@ fg_status fgi_logger_open(fgi_logger *logger, const char *run_dir, int64_t from_
     return status;
 }
 
-fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from_step,
-                            int64_t lines, fgi_logger **out, fg_error *err)
-{
-    fgi_logger *logger = NULL;
-    *out = NULL;
-    if (process_index != 0)
-        return FG_OK;
-    FGI_TRY(fgi_logger_init(NULL, &logger, err));
-    const fg_status status = fgi_logger_open(logger, run_dir, from_step, lines, err);
-    if (status == FG_OK)
-        *out = logger;
-    else
-        destroy(logger);
-    return status;
-}
-
 int64_t fgi_logger_lines(const fgi_logger *logger) { return logger != NULL ? logger->lines : -1; }
 
 /* ---- the callback ---------------------------------------------------------------------------- */
@@ -332,24 +329,15 @@ int64_t fgi_logger_lines(const fgi_logger *logger) { return logger != NULL ? log
 static fg_status log_event(fgi_logger *logger, const fg_progress *at, bool is_validation,
                            fg_error *err)
 {
-    const fg_log_line line = {.step = at->step,
-                              .epoch = at->epoch,
-                              .is_validation = is_validation,
-                              .lr = at->lr,
-                              .metrics = at->metrics,
-                              .metric_count = at->metric_count,
-                              .wall_time = fgi_wall_time()};
-    for (size_t i = 0; i < logger->count; i++) {
-        slot *each = &logger->at[i];
-        fg_error local = {0};
-        if (each->is_unusable)
-            continue;
-        const fg_status status = each->thread != NULL
-                                     ? fgi_logger_thread_log(each->thread, &line, &local)
-                                     : each->ops->log(each->self, &line, &local);
-        if (tolerate(each, status, &local) != FG_OK)
-            return fgi_fail(err, status, "%s", local.message);
-    }
+    const fgi_logger_call call = {.of = FGI_LOGGER_LOG,
+                                  .line = {.step = at->step,
+                                           .epoch = at->epoch,
+                                           .is_validation = is_validation,
+                                           .lr = at->lr,
+                                           .metrics = at->metrics,
+                                           .metric_count = at->metric_count,
+                                           .wall_time = fgi_wall_time()}};
+    FGI_TRY(call_all(logger, &call, err));
     logger->lines++;
     return FG_OK;
 }
@@ -364,83 +352,33 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return log_event(self, at, true, err);
 }
 
-/* Flushes a logger with a thread, and waits for it if it is required. */
-static fg_status flush_thread(slot *each, bool can_wait, fg_error *err)
+static fg_status flush(const fgi_logger *logger, bool can_wait, fg_error *err)
 {
-    if (can_wait)
-        return fgi_logger_thread_catch_up(each->thread, err);
-    if (!each->ops->is_required) /* else `sync` does so */
-        fgi_logger_thread_flush(each->thread);
-    return FG_OK;
+    const fgi_logger_call call = {.of = FGI_LOGGER_FLUSH, .can_wait = can_wait};
+    return logger != NULL ? call_all(logger, &call, err) : FG_OK;
 }
 
-static fg_status flush_direct(slot *each, fg_error *err)
-{
-    const fg_status status = each->ops->flush(each->self, err);
-    (void)tolerate(each, status, err);
-    return status;
-}
-
-/* Flushes all loggers, also after a failure; returns the first failure of a required one. */
-static fg_status flush(fgi_logger *logger, bool can_wait, fg_error *err)
-{
-    fg_status first = FG_OK;
-    for (size_t i = 0; i < logger->count; i++) {
-        slot *each = &logger->at[i];
-        fg_error local = {0};
-        if ((each->ops->flush == NULL && each->thread == NULL) || each->is_unusable)
-            continue;
-        const fg_status status = each->thread != NULL ? flush_thread(each, can_wait, &local)
-                                                      : flush_direct(each, &local);
-        if (status != FG_OK && each->ops->is_required && first == FG_OK)
-            first = fgi_fail(err, status, "%s", local.message);
-    }
-    return first;
-}
-
-fg_status fgi_logger_flush(fgi_logger *logger, fg_error *err)
-{
-    return logger != NULL ? flush(logger, false, err) : FG_OK;
-}
+fg_status fgi_logger_flush(fgi_logger *logger, fg_error *err) { return flush(logger, false, err); }
 
 fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err)
 {
-    return logger != NULL ? flush(logger, true, err) : FG_OK;
+    return flush(logger, true, err);
 }
 
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
 {
-    for (size_t i = 0; logger != NULL && i < logger->count; i++) {
-        slot *each = &logger->at[i];
-        fg_error local = {0};
-        if ((each->ops->sync == NULL && each->thread == NULL) || each->is_unusable)
-            continue;
-        const fg_status status = each->thread != NULL ? fgi_logger_thread_sync(each->thread, &local)
-                                                      : each->ops->sync(each->self, &local);
-        if (status != FG_OK && each->ops->is_required)
-            return fgi_fail(err, status, "%s", local.message);
-        if (status != FG_OK)
-            (void)tolerate(each, status, &local);
-    }
-    return FG_OK;
+    const fgi_logger_call call = {.of = FGI_LOGGER_SYNC};
+    return logger != NULL ? call_all(logger, &call, err) : FG_OK;
 }
 
 static fg_status on_saved(void *self, const fg_progress *at, fg_error *err)
 {
-    fgi_logger *logger = self;
-    const fg_log_saved saved = {
-        .path = at->path, .step = at->step, .epoch = at->epoch, .wall_time = fgi_wall_time()};
+    const fgi_logger_call call = {
+        .of = FGI_LOGGER_SAVED,
+        .saved = {
+            .path = at->path, .step = at->step, .epoch = at->epoch, .wall_time = fgi_wall_time()}};
     (void)err;
-    for (size_t i = 0; i < logger->count; i++) {
-        slot *each = &logger->at[i];
-        fg_error local = {0};
-        if (each->ops->saved == NULL || each->is_unusable)
-            continue;
-        if (each->thread != NULL)
-            fgi_logger_thread_saved(each->thread, &saved);
-        else
-            (void)tolerate(each, each->ops->saved(each->self, &saved, &local), &local);
-    }
+    (void)call_all(self, &call, NULL);
     return FG_OK;
 }
 
@@ -454,29 +392,16 @@ void fgi_logger_set_end(fgi_logger *logger, fg_status status, const char *messag
     (void)snprintf(logger->message, sizeof logger->message, "%s", status != FG_OK ? message : "");
 }
 
-static void finish(fgi_logger *logger, int64_t step)
-{
-    const fg_log_end end = {.state = logger->state,
-                            .message = logger->message,
-                            .step = step,
-                            .wall_time = fgi_wall_time()};
-    for (size_t i = 0; i < logger->count; i++) {
-        slot *each = &logger->at[i];
-        fg_error local = {0};
-        if (each->ops->finish == NULL || each->is_unusable)
-            continue;
-        if (each->thread != NULL)
-            fgi_logger_thread_end(each->thread, &end);
-        else
-            (void)tolerate(each, each->ops->finish(each->self, &end, &local), &local);
-    }
-}
-
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_logger *logger = self;
-    const fg_status status = flush(self, true, err);
-    finish(logger, at->step);
+    const fgi_logger_call end = {.of = FGI_LOGGER_FINISH,
+                                 .end = {.state = logger->state,
+                                         .message = logger->message,
+                                         .step = at->step,
+                                         .wall_time = fgi_wall_time()}};
+    const fg_status status = flush(logger, true, err);
+    (void)call_all(logger, &end, NULL);
     for (size_t i = 0; i < logger->count; i++)
         if (logger->at[i].thread != NULL && !logger->at[i].is_unusable)
             fgi_logger_thread_finish(logger->at[i].thread);

@@ -1,10 +1,20 @@
-/* logger.h - the loggers of a run, as one callback.
+/* logger.h - the loggers of a run, as one callback, and what they log besides numbers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_LOG_LOGGER_H
 #define FGI_LOG_LOGGER_H
 
 #include <fulgurite/logger.h>
+
+#include "base/arena.h"
+
+/* The built-in rows (loggers.c). */
+extern const fg_entry *const fgi_logger_rows[];
+extern const size_t fgi_logger_row_count;
+extern const fg_logger_entry fgi_csv_logger_row, fgi_jsonl_logger_row, fgi_tensorboard_logger_row,
+    fgi_mlflow_logger_row;
+
+/* ---- the loggers of a run -------------------------------------------------------------------- */
 
 typedef struct fgi_logger fgi_logger;
 
@@ -24,10 +34,6 @@ fg_status fgi_logger_set_info(fgi_logger *logger, const fg_run_info *info, fg_er
  * from, and are deleted. */
 fg_status fgi_logger_open(fgi_logger *logger, const char *run_dir, int64_t from_step, int64_t lines,
                           fg_error *err);
-/* Creates and opens the default loggers. Only the first process logs: for others, *out is NULL,
- * which has no lines and needs no sync. */
-fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from_step,
-                            int64_t lines, fgi_logger **out, fg_error *err);
 void fgi_logger_destroy(fgi_logger *logger); /* NULL is allowed */
 /* Lines of the run's log, including those that could not be written yet; -1 for NULL. */
 int64_t fgi_logger_lines(const fgi_logger *logger);
@@ -47,5 +53,27 @@ fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err);
 /* Syncs the lines of the last flush to the disk. Any thread. */
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);
 extern const fg_callback_ops fgi_logger_ops;
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+enum { FGI_LOG_BINS = 64 };
+
+/* A histogram, and what its item refers to. Zero-initialize it. */
+typedef struct fgi_histogram {
+    double edges[FGI_LOG_BINS + 1], counts[FGI_LOG_BINS];
+    double minimum, maximum, sum, sum_squares, count;
+} fgi_histogram;
+
+/* Counts `count` values in memory, which need not be aligned. False if the dtype is not a
+ * floating-point one, or if no value is finite: *out is then empty. */
+bool fgi_histogram_make(fg_dtype dtype, const void *data, size_t count, fgi_histogram *out);
+/* An item that refers to it and to `name`. */
+fg_log_item fgi_histogram_item(const fgi_histogram *histogram, const char *name);
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* Replace all that they refer to by copies in the arena; false when out of memory. */
+bool fgi_log_item_own(fg_log_item *item, fgi_arena *arena);
+bool fgi_log_start_own(fg_log_start *start, fgi_arena *arena);
 
 #endif

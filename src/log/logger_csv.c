@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "log/log_file.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 enum { MAX_COLUMNS = FGI_LOG_VALUES };
 
@@ -192,12 +192,15 @@ static void take_line(void *self, json_t *line)
     put_row(logger, &row, &logger->file.kept);
 }
 
-/* Replaces the file: header, the rows of the text, and those that are kept. */
-static fg_status rewrite(csv *logger, const char *rows, size_t size, fg_error *err)
+/* Replaces the file: header, the rows of its text, which has a header too, and those that are kept.
+ */
+static fg_status rewrite_rows(csv *logger, const char *before, size_t size, fg_error *err)
 {
     fgi_buf text = {0};
+    const char *end = size > 0 ? memchr(before, '\n', size) : NULL;
     put_header(logger, &text);
-    put_padded(logger, rows, size, &text);
+    if (end != NULL)
+        put_padded(logger, end + 1, size - (size_t)(end + 1 - before), &text);
     put_padded(logger, logger->file.kept.data, logger->file.kept.size, &text);
     fg_status status = fgi_buf_status(&text, err);
     if (status == FG_OK)
@@ -215,48 +218,28 @@ static fg_status rewrite(csv *logger, const char *rows, size_t size, fg_error *e
 static fg_status take_history(csv *logger, const fg_log_start *start, int64_t *rows, bool *out_took,
                               fg_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    *out_took = false;
-    if (start->history == NULL)
+    int64_t lines;
+    FGI_TRY(fgi_log_read_history(start, NULL, NULL, &lines, err));
+    *out_took = start->history != NULL && lines >= *rows + logger->wall_time;
+    if (!*out_took)
         return FG_OK;
-    FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
-    const int64_t lines = fgi_log_each_line(text, size, start, NULL, NULL, NULL);
-    *out_took = logger->wall_time ? lines > *rows : lines >= *rows;
-    if (*out_took) {
-        *rows = lines;
-        logger->column_count = 0;
-        if (fgi_log_each_line(text, size, start, take_line, logger, NULL) != lines)
-            logger->file.kept.failed = true;
-    }
-    fgi_free(text);
+    logger->column_count = 0;
+    FGI_TRY(fgi_log_read_history(start, take_line, logger, rows, err));
     return fgi_buf_status(&logger->file.kept, err);
-}
-
-static size_t skip_header(const char *text, size_t size)
-{
-    const char *end = size > 0 ? memchr(text, '\n', size) : NULL;
-    return end != NULL ? (size_t)(end - text) + 1 : size;
 }
 
 static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
 {
     csv *logger = self;
-    char *text = NULL;
-    size_t size = 0;
+    char *text;
+    size_t size;
     bool is_taken = false;
-    fg_status status = FG_OK;
-    logger->file.kept.failed = false;
     logger->column_count = 0;
-    fgi_buf_clear(&logger->file.kept);
-    FGI_TRY(fgi_log_file_place(&logger->file, start->run_dir, "metrics.csv", err));
-    if (start->step > 0 && fgi_file_exists(logger->file.path))
-        FGI_DONE(fgi_file_read(logger->file.path, FGI_LOG_FILE_LIMIT, &text, &size, err));
+    FGI_TRY(fgi_log_file_begin(&logger->file, start, "metrics.csv", &text, &size, err));
     *out_lines = count_rows(logger, text, size, start, &size);
-    FGI_DONE(take_history(logger, start, out_lines, &is_taken, err));
-    const size_t header = is_taken ? size : skip_header(text, size);
-    FGI_DONE(rewrite(logger, text != NULL ? text + header : NULL, size - header, err));
-done:
+    fg_status status = take_history(logger, start, out_lines, &is_taken, err);
+    if (status == FG_OK)
+        status = rewrite_rows(logger, text, is_taken ? 0 : size, err);
     fgi_free(text);
     return status;
 }
@@ -265,13 +248,10 @@ done:
 
 static fg_status extend(csv *logger, fg_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    if (fgi_file_exists(logger->file.path)) /* else it was deleted, by the user */
-        FGI_TRY(fgi_file_read(logger->file.path, FGI_LOG_FILE_LIMIT, &text, &size, err));
-    const size_t header = skip_header(text, size);
-    const fg_status status =
-        rewrite(logger, text != NULL ? text + header : NULL, size - header, err);
+    char *text;
+    size_t size;
+    FGI_TRY(fgi_log_file_read(&logger->file, &text, &size, err));
+    const fg_status status = rewrite_rows(logger, text, size, err);
     fgi_free(text);
     return status;
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "log/log_file.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 typedef struct jsonl {
     fgi_log_file file;
@@ -23,16 +23,11 @@ typedef struct jsonl {
 static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
 {
     jsonl *logger = self;
-    char *text = NULL;
-    size_t size = 0;
-    fg_status status = FG_OK;
-    fgi_buf_clear(&logger->file.kept);
-    FGI_TRY(fgi_log_file_place(&logger->file, start->run_dir, "metrics.jsonl", err));
-    if (start->step > 0 && fgi_file_exists(logger->file.path))
-        FGI_DONE(fgi_file_read(logger->file.path, FGI_LOG_FILE_LIMIT, &text, &size, err));
-    *out_lines = fgi_log_each_line(text, size, start, NULL, NULL, &size);
-    FGI_DONE(fgi_log_file_replace(&logger->file, text, size, err));
-done:
+    char *text;
+    size_t size;
+    FGI_TRY(fgi_log_file_begin(&logger->file, start, "metrics.jsonl", &text, &size, err));
+    *out_lines = fgi_log_each_line((fgi_str){text, size}, start, NULL, NULL, &size);
+    const fg_status status = fgi_log_file_replace(&logger->file, text, size, err);
     fgi_free(text);
     return status;
 }

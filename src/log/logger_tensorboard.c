@@ -1,25 +1,28 @@
 /* logger_tensorboard.c - the logger `tensorboard`: event files in the run folder, which TensorBoard
- * reads. event_items.c writes what is not a number.
+ * reads.
  *
  * Each fit writes one more file. Before, events after the checkpoint that it continues from are
  * removed from the earlier files; lines that they lack, because the process was killed or the
  * logger was not used, are added from metrics.jsonl.
+ * Sources: tensorboard/compat/proto/summary.proto (Image, HistogramProto), graph.proto,
+ * attr_value.proto; tensorboard/plugins/text/metadata.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/image.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "log/event_file.h"
-#include "log/event_items.h"
 #include "log/log_file.h"
-#include "log/log_item.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
-enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2, TYPE_FLOAT = 1 };
+enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2 };
+enum { TYPE_FLOAT = 1, TYPE_STRING = 7, CLASS_TENSOR = 2, PRODUCER = 22 };
 
 typedef struct board {
     fgi_log_file file;
@@ -30,6 +33,21 @@ typedef struct board {
 } board;
 
 /* ---- events ---------------------------------------------------------------------------------- */
+
+/* Appends an event with values. */
+static void put_summary(fgi_buf *out, Fulgurite__Tb__Value **values, size_t count, int64_t step,
+                        double wall_time)
+{
+    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
+    Fulgurite__Tb__Summary summary = FULGURITE__TB__SUMMARY__INIT;
+    summary.n_value = count;
+    summary.value = values;
+    event.has_wall_time = event.has_step = 1;
+    event.wall_time = wall_time;
+    event.step = step;
+    event.summary = &summary;
+    fgi_event_put(out, &event);
+}
 
 /* "train_loss" as "train/loss": TensorBoard groups by the part before the slash. */
 static void put_tag(const char *name, char out[64])
@@ -65,21 +83,13 @@ static void add_scalar(scalars *s, const char *name, double value)
 static void put_line(const fg_log_line *line, fgi_buf *out)
 {
     scalars s = {.count = 0};
-    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
-    Fulgurite__Tb__Summary summary = FULGURITE__TB__SUMMARY__INIT;
     if (!line->is_validation) { /* only one line of a step has these */
         add_scalar(&s, "epoch", (double)line->epoch);
         add_scalar(&s, "lr", line->lr);
     }
     for (size_t i = 0; i < line->metric_count; i++)
         add_scalar(&s, line->metrics[i].name, line->metrics[i].value);
-    summary.value = s.list;
-    summary.n_value = s.count;
-    event.has_wall_time = event.has_step = 1;
-    event.wall_time = line->wall_time;
-    event.step = line->step;
-    event.summary = &summary;
-    fgi_event_put(out, &event);
+    put_summary(out, s.list, s.count, line->step, line->wall_time);
 }
 
 /* ---- hyperparameters ------------------------------------------------------------------------- */
@@ -90,9 +100,7 @@ static void put_hparams(const char *tag, const Fulgurite__Tb__HparamsData *conte
 {
     static char plugin[] = "hparams";
     static float zero;
-    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
-    Fulgurite__Tb__Summary summary = FULGURITE__TB__SUMMARY__INIT;
-    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT, *values[] = {&value};
+    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT;
     Fulgurite__Tb__PluginData data = FULGURITE__TB__PLUGIN_DATA__INIT;
     Fulgurite__Tb__SummaryMetadata metadata = FULGURITE__TB__SUMMARY_METADATA__INIT;
     Fulgurite__Tb__Tensor tensor = FULGURITE__TB__TENSOR__INIT;
@@ -114,13 +122,7 @@ static void put_hparams(const char *tag, const Fulgurite__Tb__HparamsData *conte
     value.tag = (char *)tag;
     value.metadata = &metadata;
     value.tensor = &tensor;
-    summary.n_value = 1;
-    summary.value = values;
-    event.has_wall_time = event.has_step = 1;
-    event.wall_time = wall_time;
-    event.step = step;
-    event.summary = &summary;
-    fgi_event_put(out, &event);
+    put_summary(out, (Fulgurite__Tb__Value *[]){&value}, 1, step, wall_time);
     fgi_free(packed);
 }
 
@@ -171,6 +173,190 @@ static fg_status put_settings(const fg_log_start *start, fgi_buf *out, fg_error 
     return is_good ? FG_OK : fgi_no_memory(err);
 }
 
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void put_value(fgi_buf *out, Fulgurite__Tb__Value *value, const fg_log_item *item)
+{
+    value->tag = (char *)item->name;
+    put_summary(out, &value, 1, item->step, item->wall_time);
+}
+
+/* TensorBoard renders Markdown; lines that are indented by four spaces stay as they are. */
+static void put_indented(fgi_buf *out, const char *text)
+{
+    while (*text != '\0') {
+        const size_t size = strcspn(text, "\n");
+        fgi_buf_puts(out, "    ");
+        fgi_buf_add(out, text, size);
+        fgi_buf_putc(out, '\n');
+        text += size + (text[size] == '\n');
+    }
+}
+
+/* As the plug-in `text` shows it. */
+static void put_text(fgi_buf *out, const fg_log_item *item)
+{
+    static char plugin[] = "text";
+    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT;
+    Fulgurite__Tb__PluginData data = FULGURITE__TB__PLUGIN_DATA__INIT;
+    Fulgurite__Tb__SummaryMetadata metadata = FULGURITE__TB__SUMMARY_METADATA__INIT;
+    Fulgurite__Tb__Tensor tensor = FULGURITE__TB__TENSOR__INIT;
+    Fulgurite__Tb__TensorShape shape = FULGURITE__TB__TENSOR_SHAPE__INIT;
+    fgi_buf shown = {0};
+    put_indented(&shown, item->text);
+    ProtobufCBinaryData string = {.len = shown.size, .data = (uint8_t *)shown.data};
+    data.plugin_name = plugin;
+    metadata.plugin_data = &data;
+    metadata.has_data_class = tensor.has_dtype = 1;
+    metadata.data_class = CLASS_TENSOR;
+    tensor.dtype = TYPE_STRING;
+    tensor.tensor_shape = &shape;
+    tensor.n_string_val = 1;
+    tensor.string_val = &string;
+    value.metadata = &metadata;
+    value.tensor = &tensor;
+    put_value(out, &value, item);
+    out->failed |= shown.failed;
+    fgi_buf_fini(&shown);
+}
+
+/* ---- images and histograms ------------------------------------------------------------------- */
+
+static fg_status put_image(fgi_buf *out, const fg_log_item *item, fg_error *err)
+{
+    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT;
+    Fulgurite__Tb__Image image = FULGURITE__TB__IMAGE__INIT;
+    fg_image_bytes png = {0};
+    const fg_image pixels = {.pixels = (uint8_t *)item->pixels,
+                             .width = item->width,
+                             .height = item->height,
+                             .channels = (int)item->channels};
+    const fg_status status = fg_image_encode_png(&pixels, NULL, &png, err);
+    if (status == FG_OK) {
+        image.has_height = image.has_width = image.has_colorspace = image.has_encoded = 1;
+        image.height = (int32_t)item->height;
+        image.width = (int32_t)item->width;
+        image.colorspace = (int32_t)item->channels;
+        image.encoded = (ProtobufCBinaryData){.len = png.size, .data = png.data};
+        value.image = &image;
+        put_value(out, &value, item);
+    }
+    fg_image_bytes_fini(&png);
+    return status;
+}
+
+static void put_histogram(fgi_buf *out, const fg_log_item *item)
+{
+    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT;
+    Fulgurite__Tb__Histogram histogram = FULGURITE__TB__HISTOGRAM__INIT;
+    histogram.has_min = histogram.has_max = histogram.has_num = histogram.has_sum =
+        histogram.has_sum_squares = 1;
+    histogram.min = item->minimum;
+    histogram.max = item->maximum;
+    histogram.num = item->count;
+    histogram.sum = item->sum;
+    histogram.sum_squares = item->sum_squares;
+    histogram.n_bucket_limit = histogram.n_bucket = item->bins;
+    histogram.bucket_limit = (double *)item->edges + 1;
+    histogram.bucket = (double *)item->counts;
+    value.histo = &histogram;
+    put_value(out, &value, item);
+}
+
+/* ---- the graph ------------------------------------------------------------------------------- */
+
+/* A node and what it refers to, but for the names of its inputs. */
+typedef struct node {
+    Fulgurite__Tb__Node base;
+    Fulgurite__Tb__AttrEntry entry, *entries[1];
+    Fulgurite__Tb__Attr attr;
+    Fulgurite__Tb__ShapeList list;
+    Fulgurite__Tb__TensorShape shape, *shapes[1];
+    Fulgurite__Tb__Dim dim[FG_MAX_RANK], *dims[FG_MAX_RANK];
+} node;
+
+/* The shape of the result, which the viewer shows at the edges. */
+static void set_shape(node *n, const fg_type *type)
+{
+    static char key[] = "_output_shapes";
+    fulgurite__tb__attr_entry__init(&n->entry);
+    fulgurite__tb__attr__init(&n->attr);
+    fulgurite__tb__shape_list__init(&n->list);
+    fulgurite__tb__tensor_shape__init(&n->shape);
+    for (int i = 0; i < type->rank; i++) {
+        fulgurite__tb__dim__init(&n->dim[i]);
+        n->dim[i].has_size = 1;
+        n->dim[i].size = type->dim[i];
+        n->dims[i] = &n->dim[i];
+    }
+    n->shape.n_dim = (size_t)type->rank;
+    n->shape.dim = n->dims;
+    n->shapes[0] = &n->shape;
+    n->list.n_shape = 1;
+    n->list.shape = n->shapes;
+    n->attr.list = &n->list;
+    n->entry.key = key;
+    n->entry.value = &n->attr;
+    n->entries[0] = &n->entry;
+    n->base.n_attr = 1;
+    n->base.attr = n->entries;
+}
+
+/* False when out of memory. */
+static bool set_node(node *n, const fg_log_item *item, size_t index, fgi_arena *memory)
+{
+    const fg_log_node *from = &item->nodes[index];
+    fulgurite__tb__node__init(&n->base);
+    n->base.name = (char *)from->name;
+    n->base.op = (char *)from->op;
+    n->base.n_input = from->input_count;
+    n->base.input = fgi_arena_alloc(memory, (from->input_count + 1) * sizeof *n->base.input);
+    for (size_t i = 0; n->base.input != NULL && i < from->input_count; i++)
+        n->base.input[i] = (char *)item->nodes[from->inputs[i]].name;
+    set_shape(n, &from->type);
+    return n->base.input != NULL;
+}
+
+static bool put_graph(fgi_buf *out, const fg_log_item *item)
+{
+    fgi_arena memory = {0};
+    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
+    Fulgurite__Tb__Graph graph = FULGURITE__TB__GRAPH__INIT;
+    Fulgurite__Tb__Versions versions = FULGURITE__TB__VERSIONS__INIT;
+    node *nodes = fgi_calloc(item->node_count + 1, sizeof *nodes);
+    Fulgurite__Tb__Node **list = fgi_calloc(item->node_count + 1, sizeof *list);
+    bool is_good = nodes != NULL && list != NULL;
+    for (size_t i = 0; is_good && i < item->node_count; i++) {
+        is_good = set_node(&nodes[i], item, i, &memory);
+        list[i] = &nodes[i].base;
+    }
+    if (is_good) {
+        versions.has_producer = event.has_wall_time = 1;
+        versions.producer = PRODUCER;
+        graph.versions = &versions;
+        graph.n_node = item->node_count;
+        graph.node = list;
+        event.wall_time = item->wall_time;
+        event.graph_def = &graph;
+        fgi_event_put(out, &event);
+    }
+    fgi_free(list);
+    fgi_free(nodes);
+    fgi_arena_fini(&memory);
+    return is_good;
+}
+
+static fg_status put_item(fgi_buf *out, const fg_log_item *item, fg_error *err)
+{
+    switch (item->kind) {
+    case FG_LOG_TEXT: put_text(out, item); break;
+    case FG_LOG_IMAGE: return put_image(out, item, err);
+    case FG_LOG_HISTOGRAM: put_histogram(out, item); break;
+    case FG_LOG_GRAPH: return put_graph(out, item) ? FG_OK : fgi_no_memory(err);
+    }
+    return FG_OK;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* Writes what is kept. What cannot be written for long is dropped: memory is limited. */
@@ -198,7 +384,7 @@ static fg_status log_item(void *self, const fg_log_item *item, fg_error *err)
 {
     board *b = self;
     const size_t before = b->file.kept.size;
-    FGI_TRY(fgi_event_put_item(&b->file.kept, item, err));
+    FGI_TRY(put_item(&b->file.kept, item, err));
     FGI_TRY(fgi_log_keep(&b->file, before, err));
     return flush(b, err);
 }
@@ -219,7 +405,7 @@ static fg_status put_weights(board *b, const fg_ckpt *ckpt, const fg_log_saved *
     fg_log_item item = fgi_histogram_item(&histogram, name);
     item.step = saved->step;
     item.wall_time = saved->wall_time;
-    return fgi_event_put_item(&b->file.kept, &item, err);
+    return put_item(&b->file.kept, &item, err);
 }
 
 /* From the checkpoint: this costs no time of the devices. One that a later save has removed
@@ -268,20 +454,6 @@ static void add_missing(void *self, json_t *json)
     m->b->past.lines++;
 }
 
-static fg_status add_history(board *b, const fg_log_start *start, fg_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    missing m = {.b = b, .wall_time = start->wall_time};
-    b->seen = 0;
-    if (start->step == 0 || start->history == NULL || !fgi_file_exists(start->history))
-        return FG_OK;
-    FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
-    (void)fgi_log_each_line(text, size, start, add_missing, &m, NULL);
-    fgi_free(text);
-    return FG_OK;
-}
-
 static fg_status place(board *b, const fg_log_start *start, fg_error *err)
 {
     char *name = fgi_event_file_name(start->wall_time, b->past.newest);
@@ -298,6 +470,9 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
     board *b = self;
     /* a rollback to the state before the first step is not a new run: there are items of step 0 */
     const bool is_new = start->step == 0 && b->file.path == NULL;
+    missing m = {.b = b, .wall_time = start->wall_time};
+    int64_t lines;
+    b->seen = 0;
     fgi_buf_clear(&b->file.kept);
     FGI_TRY(fgi_event_files_cut(start, is_new, &b->past, err));
     FGI_TRY(place(b, start, err));
@@ -308,10 +483,10 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
                                 .step = start->step,
                                 .wall_time = start->wall_time};
     if (start->config != NULL)
-        FGI_TRY(fgi_event_put_item(&b->file.kept, &config, err));
+        FGI_TRY(put_item(&b->file.kept, &config, err));
     FGI_TRY(put_settings(start, &b->file.kept, err));
     b->has_settings = start->setting_count > 0;
-    FGI_TRY(add_history(b, start, err));
+    FGI_TRY(fgi_log_read_history(start, add_missing, &m, &lines, err));
     FGI_TRY(fgi_buf_status(&b->file.kept, err));
     FGI_TRY(fgi_log_file_replace(&b->file, b->file.kept.data, b->file.kept.size, err));
     fgi_buf_clear(&b->file.kept);

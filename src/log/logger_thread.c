@@ -14,37 +14,23 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "base/thread.h"
-#include "log/log_item.h"
-#include "log/log_start.h"
 #include "base/timeline.h"
-
-typedef enum call_kind {
-    CALL_OPEN,
-    CALL_LOG,
-    CALL_FLUSH,
-    CALL_SYNC,
-    CALL_SAVED,
-    CALL_FINISH,
-    CALL_ITEM
-} call_kind;
+#include "log/logger.h"
 
 /* What a caller waits for. */
 typedef struct result {
     bool is_there;
     fg_status status;
+    int64_t lines;
     fg_error error;
 } result;
 
 typedef struct call {
-    call_kind kind;
-    result *out;        /* of the caller that waits, or NULL */
-    fg_log_line line;   /* its metrics are owned */
-    fg_log_start start; /* what it refers to is in `texts` */
-    fg_log_saved saved;
-    fg_log_end end;
-    fg_log_item item; /* also */
-    fgi_arena texts;
+    fgi_logger_call what; /* what it refers to is in `texts` and `metrics` */
+    result *out;          /* of the caller that waits, or NULL */
     struct call *next;
+    fgi_arena texts;
+    fg_metric metrics[];
 } call;
 
 struct fgi_logger_thread {
@@ -52,59 +38,118 @@ struct fgi_logger_thread {
     void *self;
     int64_t patience_ns;
     fgi_thread thread;
+    fgi_logger_reported reported;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* guarded by the mutex */
     call *first, *last;   /* waiting */
     size_t waiting_lines; /* of these, and of the call in progress */
     size_t waiting_items;
-    bool is_busy, must_end, is_abandoned, has_ended;
-    bool is_open, is_late; /* the last open has returned; a wait has ended before the logger */
-    bool is_closed;        /* could not be opened */
-    bool has_warned, has_warned_of_drops;
-    bool is_failing;   /* required: since its last success */
+    bool is_idle; /* no call waits or is in progress */
+    bool must_end, is_abandoned, has_ended;
+    bool is_late;   /* a wait has ended before the logger */
+    result opened;  /* of the last open that has returned */
+    bool is_closed; /* could not be opened */
+    bool has_warned_of_drops;
     bool is_exhausted; /* required: no memory for a line, so that the log cannot become complete */
-    fg_status open_status;
-    fg_error open_error;
-    int64_t open_lines;
-    int64_t dropped; /* lines and items */
+    int64_t dropped;   /* lines and items */
 };
 
 /* ---- calls ----------------------------------------------------------------------------------- */
+
+bool fgi_logger_has(const fg_logger_ops *ops, fgi_logger_function of)
+{
+    switch (of) {
+    case FGI_LOGGER_OPEN: return ops->open != NULL;
+    case FGI_LOGGER_LOG: return ops->log != NULL;
+    case FGI_LOGGER_FLUSH: return ops->flush != NULL;
+    case FGI_LOGGER_SYNC: return ops->sync != NULL;
+    case FGI_LOGGER_SAVED: return ops->saved != NULL;
+    case FGI_LOGGER_FINISH: return ops->finish != NULL;
+    case FGI_LOGGER_ITEM: return ops->item != NULL;
+    }
+    return false;
+}
+
+fg_status fgi_logger_call_now(const fg_logger_ops *ops, void *self, const fgi_logger_call *c,
+                              int64_t *lines, fg_error *err)
+{
+    if (!fgi_logger_has(ops, c->of))
+        return FG_OK;
+    switch (c->of) {
+    case FGI_LOGGER_OPEN: return ops->open(self, &c->start, lines, err);
+    case FGI_LOGGER_LOG: return ops->log(self, &c->line, err);
+    case FGI_LOGGER_FLUSH: return ops->flush(self, err);
+    case FGI_LOGGER_SYNC: return ops->sync(self, err);
+    case FGI_LOGGER_SAVED: return ops->saved(self, &c->saved, err);
+    case FGI_LOGGER_FINISH: return ops->finish(self, &c->end, err);
+    case FGI_LOGGER_ITEM: return ops->item(self, &c->item, err);
+    }
+    return FG_OK;
+}
+
+void fgi_logger_report(const fg_logger_ops *ops, fgi_logger_reported *reported, fg_status status,
+                       const fg_error *err)
+{
+    const bool was_failing = reported->is_failing;
+    reported->is_failing = status != FG_OK && ops->is_required;
+    if (!ops->is_required && status != FG_OK && !atomic_exchange(&reported->has_failed, true))
+        fgi_log(FG_LOG_WARNING,
+                "logger '%s' failed: %s; training continues, and further failures of this logger "
+                "are not reported",
+                ops->name, err->message);
+    else if (!was_failing && reported->is_failing)
+        fgi_log(FG_LOG_ERROR,
+                "logger '%s': %s; training continues, and the log will be written when that is "
+                "possible again",
+                ops->name, err->message);
+    else if (was_failing && !reported->is_failing)
+        fgi_log(FG_LOG_INFO, "logger '%s': the log is complete again", ops->name);
+}
 
 static void free_call(call *c)
 {
     if (c == NULL)
         return;
-    fgi_free((void *)c->line.metrics);
     fgi_arena_fini(&c->texts);
     fgi_free(c);
 }
 
-static call *copy_line(const fg_log_line *line)
+static bool copy_text(call *c, const char **text)
 {
-    call *c = fgi_calloc(1, sizeof *c);
-    fg_metric *metrics = fgi_calloc(line->metric_count + 1, sizeof *metrics);
-    if (c == NULL || metrics == NULL) {
-        fgi_free(metrics);
-        fgi_free(c);
-        return NULL;
-    }
-    if (line->metric_count > 0)
-        memcpy(metrics, line->metrics, line->metric_count * sizeof *metrics);
-    c->kind = CALL_LOG;
-    c->line = *line;
-    c->line.metrics = metrics;
-    return c;
+    *text = fgi_arena_strdup(&c->texts, *text);
+    return *text != NULL;
 }
 
-static call *copy_start(const fg_log_start *start)
+static bool copy_contents(call *c)
 {
-    call *c = fgi_calloc(1, sizeof *c);
+    fgi_logger_call *what = &c->what;
+    switch (what->of) {
+    case FGI_LOGGER_OPEN: return fgi_log_start_own(&what->start, &c->texts);
+    case FGI_LOGGER_ITEM: return fgi_log_item_own(&what->item, &c->texts);
+    case FGI_LOGGER_SAVED: return copy_text(c, &what->saved.path);
+    case FGI_LOGGER_FINISH: return copy_text(c, &what->end.message);
+    case FGI_LOGGER_LOG:
+        if (what->line.metric_count > 0)
+            memcpy(c->metrics, what->line.metrics,
+                   what->line.metric_count * sizeof *what->line.metrics);
+        what->line.metrics = c->metrics;
+        return true;
+    case FGI_LOGGER_FLUSH:
+    case FGI_LOGGER_SYNC: return true;
+    }
+    return true;
+}
+
+/* NULL when out of memory. */
+static call *copy_of(const fgi_logger_call *from)
+{
+    const size_t metrics = from->of == FGI_LOGGER_LOG ? from->line.metric_count : 0;
+    call *c = fgi_calloc(1, sizeof *c + metrics * sizeof *c->metrics);
     if (c == NULL)
         return NULL;
-    c->kind = CALL_OPEN;
-    if (fgi_log_start_copy(start, &c->texts, &c->start))
+    c->what = *from;
+    if (copy_contents(c))
         return c;
     free_call(c);
     return NULL;
@@ -117,7 +162,7 @@ static void drop_calls(fgi_logger_thread *t)
         call *c = t->first;
         t->first = c->next;
         if (c->out != NULL)
-            *c->out = (result){.is_there = true, .status = t->open_status, .error = t->open_error};
+            *c->out = t->opened;
         free_call(c);
     }
     t->last = NULL;
@@ -126,94 +171,51 @@ static void drop_calls(fgi_logger_thread *t)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static fg_status run_call(fgi_logger_thread *t, const call *c, int64_t *lines, fg_error *err)
+static void note_result(fgi_logger_thread *t, const call *c, const result *r)
 {
-    const fg_logger_ops *ops = &t->ops;
-    switch (c->kind) {
-    case CALL_OPEN: return ops->open != NULL ? ops->open(t->self, &c->start, lines, err) : FG_OK;
-    case CALL_LOG: return ops->log(t->self, &c->line, err);
-    case CALL_FLUSH: return ops->flush != NULL ? ops->flush(t->self, err) : FG_OK;
-    case CALL_SYNC: return ops->sync != NULL ? ops->sync(t->self, err) : FG_OK;
-    case CALL_SAVED: return ops->saved(t->self, &c->saved, err);
-    case CALL_FINISH: return ops->finish(t->self, &c->end, err);
-    case CALL_ITEM: return ops->item(t->self, &c->item, err);
-    }
-    return FG_OK;
-}
-
-/* Returns whether the failure must be reported: the first one of a logger that is not required. */
-static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, int64_t lines,
-                        const fg_error *err)
-{
-    t->is_busy = false;
-    t->waiting_lines -= c->kind == CALL_LOG;
-    t->waiting_items -= c->kind == CALL_ITEM;
-    t->is_exhausted |= status == FG_ENOMEM && t->ops.is_required;
-    if (c->kind == CALL_OPEN) {
-        t->is_open = true;
-        t->open_status = status;
-        t->open_error = *err;
-        t->open_lines = lines;
-        t->is_closed = status != FG_OK;
+    t->waiting_lines -= c->what.of == FGI_LOGGER_LOG;
+    t->waiting_items -= c->what.of == FGI_LOGGER_ITEM;
+    t->is_exhausted |= r->status == FG_ENOMEM && t->ops.is_required;
+    if (c->what.of == FGI_LOGGER_OPEN) {
+        t->opened = *r;
+        t->is_closed = r->status != FG_OK;
     }
     if (c->out != NULL)
-        *c->out = (result){.is_there = true, .status = status, .error = *err};
+        *c->out = *r;
     if (t->is_closed) {
         t->dropped += (int64_t)(t->waiting_lines + t->waiting_items);
         drop_calls(t);
     }
-    /* the one who waits for `open` reports its failure */
-    const bool is_news = status != FG_OK && !t->ops.is_required && !t->has_warned &&
-                         (c->kind != CALL_OPEN || t->is_late);
-    t->has_warned |= is_news;
-    return is_news;
-}
-
-void fgi_logger_report(const char *name, bool *is_failing, fg_status status, const fg_error *err)
-{
-    const bool was_failing = *is_failing;
-    *is_failing = status != FG_OK;
-    if (!was_failing && *is_failing)
-        fgi_log(FG_LOG_ERROR,
-                "logger '%s': %s; training continues, and the log will be written when that is "
-                "possible again",
-                name, err->message);
-    else if (was_failing && !*is_failing)
-        fgi_log(FG_LOG_INFO, "logger '%s': the log is complete again", name);
+    t->is_idle = t->first == NULL;
 }
 
 /* The one who waits for `open` or `sync` reports its failure, and so does the fit that ends because
  * memory is exhausted. Only the success of `log` and `flush` says that the log is complete. */
-static void report_required(fgi_logger_thread *t, call_kind kind, fg_status status,
-                            const fg_error *err)
+static bool is_news_of_required(fgi_logger_function of, fg_status status)
 {
-    const bool writes_lines = kind == CALL_LOG || kind == CALL_FLUSH;
-    if (kind == CALL_OPEN || kind == CALL_SYNC || status == FG_ENOMEM)
-        return;
-    if (writes_lines || status != FG_OK)
-        fgi_logger_report(t->ops.name, &t->is_failing, status, err);
+    const bool writes_lines = of == FGI_LOGGER_LOG || of == FGI_LOGGER_FLUSH;
+    return of != FGI_LOGGER_OPEN && of != FGI_LOGGER_SYNC && status != FG_ENOMEM &&
+           (writes_lines || status != FG_OK);
 }
 
 static void execute(fgi_logger_thread *t, call *c)
 {
-    fg_error err = {0};
-    int64_t lines = -1;
     static const char *const name[] = {"open", "log", "flush", "sync", "saved", "finish", "item"};
+    const fgi_logger_function of = c->what.of;
+    result r = {.is_there = true, .lines = -1};
     const int64_t begin = fgi_timeline_begin();
-    const fg_status status = run_call(t, c, &lines, &err);
-    fgi_timeline_end(begin, "logger", name[c->kind], -1);
-    if (t->ops.is_required) /* before those who wait for the call go on */
-        report_required(t, c->kind, status, &err);
+    r.status = fgi_logger_call_now(&t->ops, t->self, &c->what, &r.lines, &r.error);
+    fgi_timeline_end(begin, "logger", name[of], -1);
+    if (t->ops.is_required && is_news_of_required(of, r.status))
+        fgi_logger_report(&t->ops, &t->reported, r.status, &r.error); /* before those who wait */
     (void)pthread_mutex_lock(&t->mutex);
-    const bool is_news = note_result(t, c, status, lines, &err);
+    note_result(t, c, &r);
+    const bool is_late = t->is_late;
     (void)pthread_cond_broadcast(&t->changed);
     (void)pthread_mutex_unlock(&t->mutex);
     free_call(c);
-    if (is_news)
-        fgi_log(FG_LOG_WARNING,
-                "logger '%s' failed: %s; training continues, and further failures of this logger "
-                "are not reported",
-                t->ops.name, err.message);
+    if (!t->ops.is_required && (of != FGI_LOGGER_OPEN || is_late))
+        fgi_logger_report(&t->ops, &t->reported, r.status, &r.error);
 }
 
 /* Waits for a call; NULL: the end. */
@@ -226,7 +228,6 @@ static call *next_call(fgi_logger_thread *t)
     if (c != NULL) {
         t->first = c->next;
         t->last = t->first != NULL ? t->last : NULL;
-        t->is_busy = true;
     }
     (void)pthread_mutex_unlock(&t->mutex);
     return c;
@@ -282,12 +283,47 @@ fg_status fgi_logger_thread_create(const fg_logger_ops *ops, void *self, int64_t
     t->ops = *ops;
     t->self = self;
     t->patience_ns = patience_ns;
+    t->is_idle = true;
     const fg_status status = start(t, err);
     if (status == FG_OK)
         *out = t;
     else
         fgi_free(t);
     return status;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static double seconds(const fgi_logger_thread *t) { return (double)t->patience_ns * 1e-9; }
+
+/* With the mutex: until the patience ends. */
+static bool wait_patiently(fgi_logger_thread *t, const bool *is_done, int64_t patience_ns)
+{
+    const int64_t end = fgi_now_ns() + patience_ns;
+    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                                   .tv_nsec = (long)(end % 1000000000)};
+    while (!*is_done)
+        if (pthread_cond_timedwait(&t->changed, &t->mutex, &until) != 0)
+            break;
+    return *is_done;
+}
+
+/* With the mutex: waits until the flag, which it guards, is set or the patience ends; false: it has
+ * ended. After that, nothing waits for the logger until it has caught up. For a required logger, it
+ * waits without a limit. */
+static bool wait_for(fgi_logger_thread *t, const bool *is_done)
+{
+    t->is_late = t->is_late && !t->is_idle;
+    t->is_late = !wait_patiently(t, is_done, t->is_late ? 0 : t->patience_ns);
+    if (!t->ops.is_required || !t->is_late)
+        return !t->is_late;
+    (void)pthread_mutex_unlock(&t->mutex);
+    fgi_log(FG_LOG_WARNING, "logger '%s' has not written its log for %g s; waiting for it",
+            t->ops.name, seconds(t));
+    (void)pthread_mutex_lock(&t->mutex);
+    while (!*is_done)
+        (void)pthread_cond_wait(&t->changed, &t->mutex);
+    return true;
 }
 
 /* ---- callers --------------------------------------------------------------------------------- */
@@ -302,245 +338,104 @@ static bool enqueue(fgi_logger_thread *t, call *c)
     else
         t->first = c;
     t->last = c;
-    t->waiting_lines += c->kind == CALL_LOG;
-    t->waiting_items += c->kind == CALL_ITEM;
+    t->is_idle = false;
+    t->waiting_lines += c->what.of == FGI_LOGGER_LOG;
+    t->waiting_items += c->what.of == FGI_LOGGER_ITEM;
     (void)pthread_cond_broadcast(&t->changed);
     return true;
 }
 
-typedef bool condition(const fgi_logger_thread *t, const result *of);
-
-static bool is_idle(const fgi_logger_thread *t, const result *of)
+/* Queues a line or an item, or drops it; a line of a required logger must not be dropped. */
+static fg_status log_entry(fgi_logger_thread *t, const fgi_logger_call *from, fg_error *err)
 {
-    (void)of;
-    return t->first == NULL && !t->is_busy;
-}
-
-static bool is_open(const fgi_logger_thread *t, const result *of)
-{
-    (void)of;
-    return t->is_open;
-}
-
-static bool has_ended(const fgi_logger_thread *t, const result *of)
-{
-    (void)of;
-    return t->has_ended;
-}
-
-static bool is_there(const fgi_logger_thread *t, const result *of)
-{
-    (void)t;
-    return of->is_there;
-}
-
-static double seconds(const fgi_logger_thread *t) { return (double)t->patience_ns * 1e-9; }
-
-/* With the mutex: until the patience ends. */
-static bool wait_patiently(fgi_logger_thread *t, condition *is_done, const result *of,
-                           int64_t patience_ns)
-{
-    const int64_t end = fgi_now_ns() + patience_ns;
-    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
-                                   .tv_nsec = (long)(end % 1000000000)};
-    while (!is_done(t, of))
-        if (pthread_cond_timedwait(&t->changed, &t->mutex, &until) != 0)
-            break;
-    return is_done(t, of);
-}
-
-/* With the mutex: waits for the condition until the patience ends; false: it has ended. After that,
- * nothing waits for the logger until it has caught up. For a required logger, it waits without a
- * limit. */
-static bool wait_for(fgi_logger_thread *t, condition *is_done, const result *of)
-{
-    t->is_late = t->is_late && !is_idle(t, NULL);
-    t->is_late = !wait_patiently(t, is_done, of, t->is_late ? 0 : t->patience_ns);
-    if (!t->ops.is_required || !t->is_late)
-        return !t->is_late;
-    (void)pthread_mutex_unlock(&t->mutex);
-    fgi_log(FG_LOG_WARNING, "logger '%s' has not written its log for %g s; waiting for it",
-            t->ops.name, seconds(t));
+    const bool is_line = from->of == FGI_LOGGER_LOG, is_required = is_line && t->ops.is_required;
+    const size_t most = is_line ? FGI_LOGGER_QUEUE : FGI_LOGGER_ITEMS;
+    call *c = copy_of(from);
     (void)pthread_mutex_lock(&t->mutex);
-    while (!is_done(t, of))
-        (void)pthread_cond_wait(&t->changed, &t->mutex);
-    return true;
-}
-
-fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *log_start,
-                                 int64_t *out_lines, fg_error *err)
-{
-    fg_status status = FG_OK;
-    call *c = copy_start(log_start);
-    if (c == NULL)
-        return fgi_no_memory(err);
-    (void)pthread_mutex_lock(&t->mutex);
-    t->is_open = t->is_exhausted = false;
-    t->is_closed = t->is_closed && !t->ops.is_required;
-    const bool is_taken = enqueue(t, c);
-    const bool has_opened = is_taken && wait_for(t, is_open, NULL);
-    if (has_opened) {
-        status = t->open_status;
-        *out_lines = t->open_lines;
-        if (status != FG_OK)
-            *err = t->open_error;
-    }
-    (void)pthread_mutex_unlock(&t->mutex);
-    if (!is_taken)
-        free_call(c); /* it could not be opened before, which was reported then */
-    else if (!has_opened)
-        fgi_log(FG_LOG_WARNING, "logger '%s' has not opened its log in %g s; training continues",
-                t->ops.name, seconds(t));
-    return status;
-}
-
-/* Queues a line or an item, or drops it. */
-static void enqueue_or_drop(fgi_logger_thread *t, call *c, const size_t *waiting, size_t most,
-                            const char *what)
-{
-    (void)pthread_mutex_lock(&t->mutex);
-    const bool is_taken = *waiting < most && enqueue(t, c);
-    t->dropped += !is_taken;
-    const bool is_news = !is_taken && !t->is_closed && !t->has_warned_of_drops;
+    const size_t waiting = is_line ? t->waiting_lines : t->waiting_items;
+    t->is_exhausted |= is_required && (c == NULL || waiting == FGI_LOGGER_REQUIRED_QUEUE);
+    const bool is_exhausted = is_required && t->is_exhausted;
+    const bool is_taken = (is_required ? !is_exhausted : waiting < most) && enqueue(t, c);
+    t->dropped += !is_required && !is_taken;
+    const bool is_news = waiting >= most && !t->is_closed && !t->has_warned_of_drops;
     t->has_warned_of_drops |= is_news;
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_taken)
         free_call(c);
     if (is_news)
-        fgi_log(FG_LOG_WARNING,
-                "logger '%s' is too slow: %zu %s are waiting, and further ones are dropped; "
-                "training continues",
-                t->ops.name, most, what);
-}
-
-/* Queues a line of a required logger, which must not be dropped. */
-static fg_status enqueue_required(fgi_logger_thread *t, call *c, fg_error *err)
-{
-    (void)pthread_mutex_lock(&t->mutex);
-    t->is_exhausted |= c == NULL || t->waiting_lines == FGI_LOGGER_REQUIRED_QUEUE;
-    const bool is_exhausted = t->is_exhausted;
-    const bool is_taken = !is_exhausted && enqueue(t, c);
-    const bool is_news = t->waiting_lines == FGI_LOGGER_QUEUE && !t->has_warned_of_drops;
-    t->has_warned_of_drops |= is_news;
-    (void)pthread_mutex_unlock(&t->mutex);
-    if (!is_taken)
-        free_call(c);
-    if (is_news)
-        fgi_log(FG_LOG_WARNING,
-                "logger '%s' is too slow: %d lines are waiting in memory; training continues",
-                t->ops.name, FGI_LOGGER_QUEUE);
+        fgi_log(FG_LOG_WARNING, "logger '%s' is too slow: %zu %s are waiting%s; training continues",
+                t->ops.name, most, is_line ? "lines" : "texts, images or histograms",
+                is_required ? " in memory" : ", and further ones are dropped");
     return is_exhausted
                ? fgi_fail(err, FG_ENOMEM, "logger '%s': no memory for further lines", t->ops.name)
                : FG_OK;
 }
 
-fg_status fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line, fg_error *err)
+/* Queues a call that nobody waits for, unless memory is exhausted or the log is closed. A flush or
+ * sync that already is the last call does for the next one, too. */
+static void send(fgi_logger_thread *t, const fgi_logger_call *from)
 {
-    if (t->ops.is_required)
-        return enqueue_required(t, copy_line(line), err);
-    enqueue_or_drop(t, copy_line(line), &t->waiting_lines, FGI_LOGGER_QUEUE, "lines");
-    return FG_OK;
-}
-
-void fgi_logger_thread_item(fgi_logger_thread *t, const fg_log_item *item)
-{
-    call *c = fgi_calloc(1, sizeof *c);
-    if (c != NULL)
-        c->kind = CALL_ITEM;
-    if (c != NULL && !fgi_log_item_copy(item, &c->texts, &c->item)) {
-        free_call(c);
-        c = NULL;
-    }
-    enqueue_or_drop(t, c, &t->waiting_items, FGI_LOGGER_ITEMS, "texts, images or histograms");
-}
-
-/* Nothing to do if the same call is already the last one. */
-static void request(fgi_logger_thread *t, call_kind kind)
-{
-    call *c = fgi_calloc(1, sizeof *c);
-    if (c == NULL)
-        return; /* the next request will do */
-    c->kind = kind;
+    call *c = copy_of(from);
     (void)pthread_mutex_lock(&t->mutex);
-    const bool is_taken = (t->last == NULL || t->last->kind != kind) && enqueue(t, c);
+    const bool is_request = from->of == FGI_LOGGER_FLUSH || from->of == FGI_LOGGER_SYNC;
+    const bool is_repeated = is_request && t->last != NULL && t->last->what.of == from->of;
+    const bool is_taken = !is_repeated && enqueue(t, c);
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_taken)
         free_call(c);
 }
 
-/* Queues a call with a text, unless memory is exhausted or the log is closed. */
-static void send_text(fgi_logger_thread *t, call *c, const char **text)
+/* Queues a call and waits for what it returns; for `open`, until the patience ends. */
+static fg_status ask(fgi_logger_thread *t, const fgi_logger_call *from, int64_t *lines,
+                     fg_error *err)
 {
-    if (c == NULL)
-        return;
-    *text = fgi_arena_strdup(&c->texts, *text);
-    (void)pthread_mutex_lock(&t->mutex);
-    const bool is_taken = *text != NULL && enqueue(t, c);
-    (void)pthread_mutex_unlock(&t->mutex);
-    if (!is_taken)
-        free_call(c);
-}
-
-void fgi_logger_thread_saved(fgi_logger_thread *t, const fg_log_saved *saved)
-{
-    call *c = t->ops.saved != NULL ? fgi_calloc(1, sizeof *c) : NULL;
-    if (c != NULL)
-        *c = (call){.kind = CALL_SAVED, .saved = *saved};
-    send_text(t, c, c != NULL ? &c->saved.path : NULL);
-}
-
-void fgi_logger_thread_end(fgi_logger_thread *t, const fg_log_end *end)
-{
-    call *c = t->ops.finish != NULL ? fgi_calloc(1, sizeof *c) : NULL;
-    if (c != NULL)
-        *c = (call){.kind = CALL_FINISH, .end = *end};
-    send_text(t, c, c != NULL ? &c->end.message : NULL);
-}
-
-/* Queues a call and waits for what it returns. */
-static fg_status ask(fgi_logger_thread *t, call_kind kind, fg_error *err)
-{
-    result answer = {0};
-    call *c = fgi_calloc(1, sizeof *c);
+    const bool opens = from->of == FGI_LOGGER_OPEN;
+    result answer = {.lines = -1};
+    call *c = copy_of(from);
     if (c == NULL)
         return fgi_no_memory(err);
-    c->kind = kind;
     c->out = &answer;
     (void)pthread_mutex_lock(&t->mutex);
+    t->is_exhausted = t->is_exhausted && !opens;
+    t->is_closed = t->is_closed && !(opens && t->ops.is_required);
     const bool is_taken = enqueue(t, c);
-    if (is_taken)
-        (void)wait_for(t, is_there, &answer);
-    else
-        answer = (result){.status = t->open_status, .error = t->open_error};
-    const bool is_exhausted = t->is_exhausted;
+    const bool is_late = is_taken && !wait_for(t, &answer.is_there);
+    if (is_late)
+        c->out = NULL; /* c is not freed before it has a result */
+    if (!is_taken && !opens)
+        answer = t->opened;
+    const bool is_exhausted = t->is_exhausted && !opens;
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_taken)
-        free_call(c);
+        free_call(c); /* of `open`: it could not be opened before, which was reported then */
+    if (is_late)
+        fgi_log(FG_LOG_WARNING, "logger '%s' has not opened its log in %g s; training continues",
+                t->ops.name, seconds(t));
     if (is_exhausted)
         return fgi_fail(err, FG_ENOMEM, "logger '%s': lines are missing", t->ops.name);
     if (answer.status != FG_OK)
         *err = answer.error;
+    if (lines != NULL)
+        *lines = answer.lines;
     return answer.status;
 }
 
-void fgi_logger_thread_flush(fgi_logger_thread *t) { request(t, CALL_FLUSH); }
-
-fg_status fgi_logger_thread_catch_up(fgi_logger_thread *t, fg_error *err)
+fg_status fgi_logger_thread_call(fgi_logger_thread *t, const fgi_logger_call *from, int64_t *lines,
+                                 fg_error *err)
 {
-    if (t->ops.is_required)
-        return ask(t, CALL_FLUSH, err);
-    request(t, CALL_FLUSH);
-    return FG_OK;
-}
-
-fg_status fgi_logger_thread_sync(fgi_logger_thread *t, fg_error *err)
-{
-    if (!t->ops.is_required) {
-        request(t, CALL_SYNC);
-        return FG_OK;
+    static const fgi_logger_call flush = {.of = FGI_LOGGER_FLUSH};
+    const bool flushes = from->of == FGI_LOGGER_FLUSH, is_required = t->ops.is_required;
+    if (from->of == FGI_LOGGER_OPEN || (is_required && flushes && from->can_wait))
+        return ask(t, from, lines, err);
+    if (from->of == FGI_LOGGER_LOG || from->of == FGI_LOGGER_ITEM)
+        return log_entry(t, from, err);
+    if (is_required && from->of == FGI_LOGGER_SYNC) {
+        FGI_TRY(ask(t, &flush, NULL, err));
+        return ask(t, from, NULL, err);
     }
-    FGI_TRY(ask(t, CALL_FLUSH, err));
-    return ask(t, CALL_SYNC, err);
+    if (!is_required || !flushes) /* else `sync` flushes */
+        send(t, from);
+    return FG_OK;
 }
 
 static void report_unfinished(const fgi_logger_thread *t, bool was_late, size_t waiting)
@@ -556,8 +451,8 @@ static void report_unfinished(const fgi_logger_thread *t, bool was_late, size_t 
 void fgi_logger_thread_finish(fgi_logger_thread *t)
 {
     (void)pthread_mutex_lock(&t->mutex);
-    const bool was_late = t->is_late && !is_idle(t, NULL);
-    const bool is_done = wait_for(t, is_idle, NULL);
+    const bool was_late = t->is_late && !t->is_idle;
+    const bool is_done = wait_for(t, &t->is_idle);
     const size_t waiting = t->waiting_lines + t->waiting_items;
     const int64_t dropped = t->is_closed ? 0 : t->dropped;
     t->dropped = 0;
@@ -574,7 +469,7 @@ void fgi_logger_thread_destroy(fgi_logger_thread *t)
     (void)pthread_mutex_lock(&t->mutex);
     t->must_end = true;
     (void)pthread_cond_broadcast(&t->changed);
-    const bool is_over = wait_for(t, has_ended, NULL);
+    const bool is_over = wait_for(t, &t->has_ended);
     t->is_abandoned = !is_over;
     const fgi_thread thread = t->thread;
     if (!is_over)

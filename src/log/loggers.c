@@ -1,7 +1,7 @@
 /* loggers.c - the loggers that a configuration can name: a row each.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "log/loggers.h"
+#include "log/logger.h"
 
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_csv_logger_row)                                                                        \

@@ -52,7 +52,7 @@ typedef struct fgi_plan_layer {
 
 /* Collectives of one kind, algorithm and group size. */
 typedef struct fgi_plan_collective {
-    fgi_collective kind;
+    fg_collective kind;
     int count, group;      /* number per step, and number of devices of each */
     int64_t bytes;         /* per device, for all of them: the larger of input and output */
     double seconds;        /* estimate for a ring along one axis of the links; -1: not known */
@@ -102,17 +102,7 @@ fg_status fgi_plan_analyze(const void *program, size_t size, const fgi_plan_mach
                            fgi_plan_analysis *out, fg_error *err);
 void fgi_plan_analysis_fini(fgi_plan_analysis *analysis);
 
-/* Cost of one batch size among several. */
-typedef struct fgi_plan_point {
-    int64_t batch;
-    double cycles; /* of a step */
-} fgi_plan_point;
-/* The smallest batch whose cycles per sample are within 10 % of the minimum: starting there, the
- * MXU is saturated. 0: no entry has cycles. */
-int64_t fgi_plan_saturation_batch(const fgi_plan_point *points, size_t count);
-
-/* The analysis as a JSON object, and as human-readable text. */
+/* The analysis as a JSON object. */
 void fgi_plan_put_json(const fgi_plan_analysis *analysis, fgi_buf *out);
-void fgi_plan_put_text(const fgi_plan_analysis *analysis, fgi_buf *out);
 
 #endif

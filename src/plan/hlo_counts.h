@@ -5,7 +5,7 @@
 #ifndef FGI_PLAN_HLO_COUNTS_H
 #define FGI_PLAN_HLO_COUNTS_H
 
-#include <fulgurite/dtype.h>
+#include <fulgurite/plan.h>
 
 #include "base/error.h"
 
@@ -17,26 +17,15 @@ typedef struct fgi_hlo fgi_hlo;
 fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *err);
 void fgi_hlo_free(fgi_hlo *hlo);
 
-/* Communication between devices. */
-typedef enum fgi_collective {
-    FGI_ALL_REDUCE,
-    FGI_ALL_GATHER,
-    FGI_REDUCE_SCATTER,
-    FGI_ALL_TO_ALL,
-    FGI_PERMUTE,
-    FGI_COLLECTIVES
-} fgi_collective;
-const char *fgi_collective_name(fgi_collective kind); /* "all-reduce" */
-
 enum { FGI_DTYPES = FG_F64 + 1 };
 
 /* Counts of a module. Bytes are per device and without padding. */
 typedef struct fgi_hlo_counts {
     int parameters, donated; /* arguments, and the donated ones whose buffer an output reuses */
     int64_t parameter_bytes, donated_bytes;
-    int collectives[FGI_COLLECTIVES];          /* instructions */
-    int64_t collective_bytes[FGI_COLLECTIVES]; /* of their results */
-    int dots[FGI_DTYPES];                      /* matmuls by the dtype of the operands */
+    int collectives[FG_COLLECTIVES];          /* instructions */
+    int64_t collective_bytes[FG_COLLECTIVES]; /* of their results */
+    int dots[FGI_DTYPES];                     /* matmuls by the dtype of the operands */
     int convs[FGI_DTYPES];
     int custom_calls;
 } fgi_hlo_counts;

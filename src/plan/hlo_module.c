@@ -15,17 +15,18 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static ProtobufCAllocator allocator = {.alloc = fgi_alloc_for, .free = fgi_free_for};
-
 fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *err)
 {
     *out = NULL;
     fgi_hlo *hlo = fgi_calloc(1, sizeof *hlo);
     if (hlo == NULL)
         return fgi_no_memory(err);
+    bool has_failed = false;
+    ProtobufCAllocator allocator = {
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &has_failed};
     hlo->whole = fgi__hlo__module_with_config__unpack(&allocator, size, data);
-    if (hlo->whole == NULL && fgi_alloc_has_failed()) {
-        fgi_free(hlo);
+    if (has_failed) {
+        fgi_hlo_free(hlo);
         return fgi_no_memory(err);
     }
     hlo->module = hlo->whole != NULL ? hlo->whole->module : NULL;
@@ -44,6 +45,7 @@ void fgi_hlo_free(fgi_hlo *hlo)
 {
     if (hlo == NULL)
         return;
+    ProtobufCAllocator allocator = {.free = fgi_free_for};
     if (hlo->whole != NULL)
         fgi__hlo__module_with_config__free_unpacked(hlo->whole, &allocator);
     fgi_free(hlo);
@@ -116,20 +118,20 @@ fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op)
     return starts(op->target, "__cudnn$conv") ? FGI_HLO_CONV : FGI_HLO_NONE;
 }
 
-const char *fgi_collective_name(fgi_collective kind)
+const char *fg_collective_name(fg_collective kind)
 {
     static const char *const name[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
                                        "collective-permute"};
-    return kind >= 0 && kind < FGI_COLLECTIVES ? name[kind] : "";
+    return kind >= 0 && kind < FG_COLLECTIVES ? name[kind] : "";
 }
 
-bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out)
+bool fgi_hlo_collective(const fgi_hlo_op *op, fg_collective *out)
 {
-    for (int k = 0; k < FGI_COLLECTIVES; k++) {
-        const char *name = fgi_collective_name((fgi_collective)k);
+    for (int k = 0; k < FG_COLLECTIVES; k++) {
+        const char *name = fg_collective_name((fg_collective)k);
         const char *rest = op->opcode + strlen(name);
         if (starts(op->opcode, name) && (*rest == '\0' || strcmp(rest, "-start") == 0)) {
-            *out = (fgi_collective)k;
+            *out = (fg_collective)k;
             return true;
         }
     }
@@ -172,14 +174,14 @@ static const fgi_hlo_shape *result_of(const fgi_hlo_op *op)
 }
 
 bool fgi_hlo_collective_once(const fgi_hlo_computation *in, const fgi_hlo_op *op,
-                             fgi_collective *out, int64_t *out_bytes)
+                             fg_collective *out, int64_t *out_bytes)
 {
     if (!fgi_hlo_collective(op, out) || (in->is_fused && is_begun_elsewhere(in, op)))
         return false;
     *out_bytes = fgi_hlo_bytes(result_of(op));
-    const int64_t cut = in->is_fused && *out == FGI_ALL_REDUCE ? cut_bytes(in, op) : 0;
+    const int64_t cut = in->is_fused && *out == FG_ALL_REDUCE ? cut_bytes(in, op) : 0;
     if (cut > 0) {
-        *out = FGI_REDUCE_SCATTER;
+        *out = FG_REDUCE_SCATTER;
         *out_bytes = cut;
     }
     return true;
@@ -209,7 +211,7 @@ static void count_parameters(const fgi_hlo *hlo, fgi_hlo_counts *out)
 static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_hlo_counts *out)
 {
     int64_t bytes;
-    fgi_collective kind;
+    fg_collective kind;
     const fgi_hlo_matmul matmul = fgi_hlo_matmul_kind(op);
     out->custom_calls += strcmp(op->opcode, "custom-call") == 0;
     if (fgi_hlo_collective_once(in, op, &kind, &bytes)) {

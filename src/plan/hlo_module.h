@@ -29,11 +29,11 @@ const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_o
 typedef enum fgi_hlo_matmul { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_matmul;
 fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op);
 /* Whether it is a collective between devices, or the start of one. */
-bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
+bool fgi_hlo_collective(const fgi_hlo_op *op, fg_collective *out);
 /* The same, with each collective once, as the kind that it amounts to: libtpu writes one that
  * overlaps with matmuls into several fusions, and a reduce-scatter as a sum in a fusion that keeps
  * a part of it. *out_bytes is the size of the result on a device. */
 bool fgi_hlo_collective_once(const fgi_hlo_computation *in, const fgi_hlo_op *op,
-                             fgi_collective *out, int64_t *out_bytes);
+                             fg_collective *out, int64_t *out_bytes);
 
 #endif

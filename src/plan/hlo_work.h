@@ -8,7 +8,7 @@
 #include "plan/analysis.h"
 #include "plan/hlo_module.h"
 
-/* ---- arrays in tiles (hlo_layout.c) ---------------------------------------------------------- */
+/* ---- arrays in tiles ------------------------------------------------------------------------- */
 
 /* Size in whole tiles according to the layout, for a tuple of all elements; without a layout the
  * same as fgi_hlo_bytes. */
@@ -18,7 +18,7 @@ fgi_plan_dim fgi_hlo_padded_dim(const fgi_hlo_shape *shape, int64_t i);
 /* Only what is located in the device's main memory. */
 void fgi_hlo_main_bytes(const fgi_hlo_shape *shape, double *bytes, double *padded);
 
-/* ---- finding instructions (hlo_index.c) ------------------------------------------------------ */
+/* ---- finding instructions -------------------------------------------------------------------- */
 
 typedef struct fgi_hlo_entry {
     int64_t id;
@@ -41,6 +41,9 @@ const fgi_hlo_op *fgi_hlo_in(const fgi_hlo_index *index, const fgi_hlo_op *op, s
 /* Computation i that an instruction calls, or NULL. */
 const fgi_hlo_computation *fgi_hlo_called(const fgi_hlo_index *index, const fgi_hlo_op *op,
                                           size_t i);
+/* The first of them if the instruction is an `opcode`, such as "fusion", or NULL. */
+const fgi_hlo_computation *fgi_hlo_body(const fgi_hlo_index *index, const fgi_hlo_op *op,
+                                        const char *opcode);
 const fgi_hlo_op *fgi_hlo_root(const fgi_hlo_index *index, const fgi_hlo_computation *in);
 
 /* ---- work of an instruction ------------------------------------------------------------------ */
@@ -56,16 +59,15 @@ typedef struct fgi_hlo_arithmetic {
     fg_dtype dtype; /* of the operands, the wider one */
     bool is_precise;
 } fgi_hlo_arithmetic;
-/* False if it is not a matmul that can be counted (hlo_matmul.c). */
+/* False if it is not a matmul that can be counted. */
 bool fgi_hlo_arithmetic_of(const fgi_hlo_index *index, const fgi_hlo_op *op,
                            fgi_hlo_arithmetic *out);
 
-/* Main memory traffic of an instruction; without what it calls, except for a fusion
- * (hlo_traffic.c). */
+/* Main memory traffic of an instruction; without what it calls, except for a fusion. */
 void fgi_hlo_traffic(const fgi_hlo_index *index, const fgi_hlo_op *op, double *bytes,
                      double *padded);
 
-/* The compiler's annotations of an instruction in its backend_config (hlo_config.c). */
+/* The compiler's annotations of an instruction in its backend_config. */
 typedef struct fgi_hlo_config {
     double cycles;      /* -1: not given */
     int64_t trips;      /* of a loop; -1 */
@@ -74,8 +76,7 @@ typedef struct fgi_hlo_config {
 } fgi_hlo_config;
 void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out);
 
-/* The trip count of a loop, from its counter: initial value, increment and bound. -1: not known
- * (hlo_loop.c). */
+/* The trip count of a loop, from its counter: initial value, increment and bound. -1: not known. */
 int64_t fgi_hlo_trips(const fgi_hlo_index *index, const fgi_hlo_op *loop);
 
 #endif

@@ -13,14 +13,9 @@
 #include "plan/hlo_counts.h"
 #include "base/print.h"
 #include "train/device_memory.h"
-#include "train/fit_settings.h"
+#include "train/trainer.h"
 
 static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
-
-const char *fg_collective_name(fg_collective kind)
-{
-    return fgi_collective_name((fgi_collective)kind);
-}
 
 /* ---- a step that does not fit ---------------------------------------------------------------- */
 
@@ -58,21 +53,6 @@ static void read_shortage(const fg_error *why, fg_plan *out)
 
 /* ---- a step that fits ------------------------------------------------------------------------ */
 
-/* The analysis of a program, as text and JSON. */
-static fg_status write_analysis(const fgi_plan_analysis *analysis, fg_plan *out, fg_error *err)
-{
-    fgi_buf json = {0}, text = {0};
-    fgi_plan_put_json(analysis, &json);
-    fgi_plan_put_text(analysis, &text);
-    out->analysis_json = fgi_buf_take(&json);
-    out->analysis_text = fgi_buf_take(&text);
-    fgi_buf_fini(&json);
-    fgi_buf_fini(&text);
-    return out->analysis_json != NULL && out->analysis_text != NULL ? FG_OK : fgi_no_memory(err);
-}
-
-static double known(double value) { return value >= 0 ? value : (double)NAN; }
-
 static fg_status analyze(const fg_trainer *trainer, const fg_fit_data *data, const char *program,
                          size_t size, fg_plan *out, fg_error *err)
 {
@@ -84,13 +64,16 @@ static fg_status analyze(const fg_trainer *trainer, const fg_fit_data *data, con
         machine.chip = fg_chip_find(device.kind);
     if (samples > 0)
         machine.steps_per_epoch = (samples + out->global_batch_size - 1) / out->global_batch_size;
+    fgi_buf json = {0};
     fg_status status = fgi_plan_analyze(program, size, &machine, &analysis, err);
-    if (status == FG_OK && analysis.total.cycles > 0)
-        status = write_analysis(&analysis, out, err);
     if (status == FG_OK && analysis.total.cycles > 0) {
         out->cycles = analysis.total.cycles;
-        out->step_s = known(analysis.step_s);
+        out->step_s = analysis.step_s >= 0 ? analysis.step_s : (double)NAN;
+        fgi_plan_put_json(&analysis, &json);
+        status = fgi_buf_status(&json, err);
+        out->analysis_json = fgi_buf_take(&json);
     }
+    fgi_buf_fini(&json);
     fgi_plan_analysis_fini(&analysis);
     return status;
 }
@@ -150,7 +133,7 @@ static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data
     fgi_program_cost cost;
     char *serialized = NULL;
     size_t size = 0;
-    FGI_TRY(fgi_memory_of(trainer, FGI_TRAIN, &memory, err));
+    FGI_TRY(fgi_memory_of(&trainer->model, trainer->stage[FGI_TRAIN], &memory, err));
     FGI_TRY(fgi_executable_cost(executable, &cost, err));
     FGI_TRY(fgi_executable_counts(executable, &replicas, &out->partitions, err));
     FGI_TRY(read_program(trainer, data, executable, &counts, out, err));
@@ -213,17 +196,5 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
 void fg_plan_fini(fg_plan *plan)
 {
     fgi_free(plan->analysis_json);
-    fgi_free(plan->analysis_text);
-    plan->analysis_json = plan->analysis_text = NULL;
-}
-
-int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles, size_t count)
-{
-    enum { POINTS_MAX = 64 };
-    fgi_plan_point points[POINTS_MAX];
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < POINTS_MAX; i++)
-        if (cycles[i] > 0)
-            points[used++] = (fgi_plan_point){batch_sizes[i], cycles[i]};
-    return fgi_plan_saturation_batch(points, used);
+    plan->analysis_json = NULL;
 }

@@ -16,7 +16,7 @@
 #include "base/print.h"
 #include "option/option.h"
 #include "recipe/config_table.h"
-#include "report/helpers.h"
+#include "base/text.h"
 
 /* ---- rows that a key lists ------------------------------------------------------------------- */
 

@@ -71,9 +71,10 @@ typedef struct fgi_config {
     bool lr_find; /* tuner.lr_find */
     const char *lr_suggestion;
     fg_trainer_options trainer;
-    struct { /* further keys of the section trainer */
+    fg_fit_data batches; /* of the section trainer */
+    struct {             /* further keys of the section trainer */
         const char *tpu_cores, *mesh, *dir, *resume;
-        int64_t model_devices, batch_size, global_batch_size, workers;
+        int64_t model_devices;
         fg_strings sharding, callbacks, loggers;
         bool slurm_requeue;
     } run;

@@ -10,7 +10,6 @@
 
 #include <libfyaml.h>
 
-#include "report/helpers.h"
 #include "recipe/config_table.h"
 #include "base/buf.h"
 #include "base/file.h"

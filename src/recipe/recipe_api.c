@@ -13,8 +13,9 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "report/lr_plot.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 #include "report/run_doc.h"
+#include "base/thread.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -53,7 +54,7 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
             err, FG_EINVAL,
             "--resume and --overwrite exclude each other: a run is either continued or deleted");
     if (fg_option_is_given(r->c->values, "trainer.batch_size") &&
-        r->c->run.global_batch_size != FG_AUTO)
+        r->c->batches.global_batch_size != FG_AUTO)
         return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
                         fgi_config_where(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && r->evaluate.data != NULL)
@@ -359,7 +360,7 @@ static fg_status put_plan(fg_recipe *r, bool is_json, fg_error *err)
     if (machine == NULL)
         return not_there("plan", "run one of kind FG_RECIPE_PLAN first", err);
     if (!is_json)
-        fgi_plan_print(&r->text, machine);
+        fgi_plan_lines_put(&r->text, machine);
     else if (!fgi_json_write(r->plan, JSON_INDENT(2), &r->text))
         return fgi_no_memory(err);
     return FG_OK;

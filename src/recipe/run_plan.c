@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/plan_page.h"
 #include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "base/error.h"
@@ -71,8 +70,6 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     put(o, "serialized_bytes", fgi_json_count(p->serialized_bytes));
     if (p->analysis_json != NULL)
         put(o, "analysis", fgi_json_load(p->analysis_json, strlen(p->analysis_json), 0, NULL));
-    if (p->analysis_text != NULL)
-        put(o, "report", json_string(p->analysis_text));
     put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
 }
 

@@ -16,7 +16,7 @@
 #include "optim/optimizer.h"
 #include "option/option.h"
 #include "callback/callback_rows.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 };
 

@@ -7,7 +7,6 @@
 #include <fulgurite/train.h>
 
 #include "pjrt/pjrt.h"
-#include "train/stage.h"
 
 /* Set to zeros when it starts; the result is readable until the next one starts. */
 typedef struct fgi_call {
@@ -26,16 +25,5 @@ typedef struct fgi_call {
     fgi_read_watch reads_before; /* of this thread */
     fg_result result;
 } fgi_call;
-
-/* A public call starts: checks its arguments, clears the result. */
-fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                            fg_error *err);
-/* Completes the result of a call that ran steps of this stage. */
-void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind);
-/* The call ends with this status; unless it is FG_OK, *error is copied to err. */
-fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
-                            fg_error *err);
-/* Sets or replaces metrics in the result. */
-void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
 
 #endif

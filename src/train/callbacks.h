@@ -66,6 +66,8 @@ typedef struct fgi_fit_facts {
     bool is_extra; /* the validation would not be due without the limit that ended the fit */
 } fgi_fit_facts;
 fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer);
+/* Removes old checkpoints of the run_dir, while no save is under way; a failure is a warning. */
+void fgi_state_prune(const fg_trainer *trainer);
 
 /* ---- functions that change programs ---------------------------------------------------------- */
 

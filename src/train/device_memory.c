@@ -1,72 +1,42 @@
-/* device_memory.c - compiles the programs of a Trainer's steps without running them, for machines
- * that are not available; the device memory that a training step needs, whether it is available,
- * and the largest batch that fits. All of it is read from compiled programs: nothing is executed.
+/* device_memory.c - the device memory that a step needs, and whether it is available, as the
+ * compiled program reports it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
+#include "train/device_memory.h"
+
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/print.h"
-#include "train/device_memory.h"
-#include "train/fit_settings.h"
-#include "train/call.h"
-#include "train/stage.h"
-#include "train/strategy.h"
-#include "train/trainer.h"
-
-/* Fraction of the memory that a proposed batch leaves free: a program that needs all of it does not
- * run, because transfers and other programs need memory too. */
-static const double slack = 0.1;
-
-/* The largest batch to try for data of unknown length. */
-enum { LARGEST = 1 << 20 };
-
-/* ---- compiling without running --------------------------------------------------------------- */
-
-fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
-                              const fg_fit_data *data, const fgi_executable **out, fg_error *err)
-{
-    fg_error first = {0};
-    *out = NULL;
-    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
-    fg_status status = fgi_trainer_prepare(trainer, task, kind == FGI_TRAIN, &first);
-    if (status == FG_OK)
-        status = fgi_stage_compile(trainer, kind, data, &first);
-    if (status == FG_OK)
-        *out = fgi_step_program_executable(fgi_stage_program(trainer->stage[kind]));
-    return fgi_trainer_leave(trainer, status, &first, err);
-}
+#include "trace/trace.h"
 
 /* Bytes of a variable on one device. */
-static int64_t bytes_of(const fg_trainer *trainer, const fg_variable *variable)
+static int64_t bytes_of(const fg_client *client, const fg_variable *variable)
 {
-    return (int64_t)fgi_sharding_bytes(fgi_client_mesh(trainer->client), fg_variable_type(variable),
+    return (int64_t)fgi_sharding_bytes(fgi_client_mesh(client), fg_variable_type(variable),
                                        fgi_variable_sharding(variable));
 }
 
-fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer)
+fgi_state_bytes fgi_state_bytes_of(const fgi_model *model, const fg_client *client)
 {
     fgi_state_bytes bytes = {0};
-    const size_t count = fg_module_variable_count(trainer->model.root);
+    const size_t count = fg_module_variable_count(model->root);
+    const fg_optimizer *optimizer = model->optimizer;
     for (size_t i = 0; i < count; i++) {
-        const fg_variable *variable = fg_module_variable_at(trainer->model.root, i);
+        const fg_variable *variable = fg_module_variable_at(model->root, i);
         if (fg_variable_kind_of(variable) == FG_PARAMETER)
-            bytes.parameters += bytes_of(trainer, variable);
+            bytes.parameters += bytes_of(client, variable);
         else
-            bytes.buffers += bytes_of(trainer, variable);
+            bytes.buffers += bytes_of(client, variable);
     }
-    for (size_t i = 0;
-         trainer->model.optimizer && i < fg_optimizer_variable_count(trainer->model.optimizer); i++)
-        bytes.optimizer += bytes_of(trainer, fg_optimizer_variable_at(trainer->model.optimizer, i));
+    for (size_t i = 0; optimizer != NULL && i < fg_optimizer_variable_count(optimizer); i++)
+        bytes.optimizer += bytes_of(client, fg_optimizer_variable_at(optimizer, i));
     return bytes;
 }
 
 /* ---- memory of a program --------------------------------------------------------------------- */
 
-static int64_t least_limit(const fg_client *client)
+int64_t fgi_memory_limit(const fg_client *client)
 {
     int64_t least = -1;
     for (int i = 0; i < fg_client_info_of(client)->device_count; i++) {
@@ -89,12 +59,12 @@ static int64_t used_bytes(const fg_client *client)
 
 static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
 
-fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memory *out,
+fg_status fgi_memory_of(const fgi_model *model, const fgi_stage *stage, fgi_memory *out,
                         fg_error *err)
 {
     fgi_program_cost cost;
-    const fgi_state_bytes state = fgi_trainer_state_bytes(trainer);
-    FGI_TRY(fgi_step_program_cost(fgi_stage_program(trainer->stage[kind]), &cost, err));
+    const fgi_state_bytes state = fgi_state_bytes_of(model, stage->client);
+    FGI_TRY(fgi_step_program_cost(stage->program, &cost, err));
     const int64_t kept = state.parameters + state.buffers + state.optimizer;
     const int64_t arguments = least0(cost.argument_bytes), temp = least0(cost.temp_bytes);
     const int64_t outputs = least0(least0(cost.output_bytes) - least0(cost.alias_bytes));
@@ -107,14 +77,13 @@ fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memo
                         .activations = temp + outputs,
                         .program = least0(cost.code_bytes),
                         .need = need,
-                        .limit = least_limit(trainer->client)};
+                        .limit = fgi_memory_limit(stage->client)};
     return FG_OK;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* "parameters 45 MB, optimizer 90 MB, batch 3 MB, activations 15 GB, program 12 MB" */
-static void breakdown(const fgi_memory *m, char *out, size_t size)
+void fgi_memory_put(const fgi_memory *m, char *out, size_t size)
 {
     (void)snprintf(out, size, "parameters %s, optimizer %s, batch %s, activations %s, program %s",
                    fgi_bytes_words((double)m->parameters), fgi_bytes_words((double)m->optimizer),
@@ -122,174 +91,20 @@ static void breakdown(const fgi_memory *m, char *out, size_t size)
                    fgi_bytes_words((double)m->program));
 }
 
-fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg_error *err)
+fg_status fgi_memory_check(const fgi_model *model, const fgi_stage *stage, fg_error *err)
 {
     fgi_memory m;
     char parts[192];
-    if (fgi_memory_of(trainer, fgi_stage_get_kind(stage), &m, NULL) != FG_OK || m.limit < 0)
+    if (fgi_memory_of(model, stage, &m, NULL) != FG_OK || m.limit < 0)
         return FG_OK; /* unknown: the run will fail if it does not fit */
     /* the parameters may be on the device already; they must not count twice */
-    const int64_t others = least0(used_bytes(trainer->client) - m.parameters - m.optimizer);
+    const int64_t others = least0(used_bytes(stage->client) - m.parameters - m.optimizer);
     if (m.need <= m.limit - others)
         return FG_OK;
-    breakdown(&m, parts, sizeof parts);
+    fgi_memory_put(&m, parts, sizeof parts);
     return fgi_fail(
         err, FG_EDEVMEM, "the %sstep needs %s of each device's memory, which is %s%s%s: %s",
-        fgi_stage_prefix(fgi_stage_get_kind(stage)), fgi_bytes_words((double)m.need),
+        fgi_stage_prefix(stage->kind), fgi_bytes_words((double)m.need),
         fgi_bytes_words((double)m.limit), others > 0 ? ", of which other arrays use " : "",
         others > 0 ? fgi_bytes_words((double)others) : "", parts);
-}
-
-/* ---- the batch that fits --------------------------------------------------------------------- */
-
-/* A binary search between batch sizes that fit and do not fit, per row of the mesh. */
-typedef struct search {
-    fg_trainer *trainer;
-    fgi_stage_kind kind;
-    fg_fit_data data;
-    int64_t rows, limit, most;
-    int64_t parts;           /* the search ends within 1 / parts */
-    int64_t fits, fits_need; /* the largest that fits, 0: none */
-    int64_t too_large;       /* the smallest that does not fit, 0: none */
-    fg_batch_tried_fn *tried;
-    void *self;
-} search;
-
-/* Compiles the step for a batch size. If the compiler runs out of device memory, it does not fit.
- */
-static fg_status try_batch(search *s, int64_t batch, fg_error *err)
-{
-    fgi_memory m = {.need = -1};
-    fg_error local = {0};
-    s->data.batch_size = batch;
-    s->data.global_batch_size = 0;
-    fg_status status = fgi_stage_compile(s->trainer, s->kind, &s->data, &local);
-    if (status == FG_OK)
-        status = fgi_memory_of(s->trainer, s->kind, &m, &local);
-    if (status != FG_OK && status != FG_EDEVMEM) {
-        if (err != NULL)
-            *err = local;
-        return status;
-    }
-    const bool does_fit = status == FG_OK && (double)m.need <= (double)s->limit * (1 - slack);
-    if (does_fit && batch > s->fits) {
-        s->fits = batch;
-        s->fits_need = m.need;
-    }
-    if (!does_fit && (s->too_large == 0 || batch < s->too_large))
-        s->too_large = batch;
-    if (s->tried != NULL)
-        s->tried(s->self, batch, m.need, does_fit);
-    return FG_OK;
-}
-
-/* Above 16, batches are multiples of 8. */
-static int64_t rounded(int64_t batch) { return batch > 16 ? batch / 8 * 8 : batch; }
-
-/* The next size to try, or 0 when the search ends. */
-static int64_t next_batch(const search *s)
-{
-    if (s->too_large == 0)
-        return s->fits >= s->most ? 0 : s->fits > s->most / 2 ? s->most : 2 * s->fits;
-    if (s->fits == 0)
-        return s->too_large / 2;
-    const int64_t middle = rounded(s->fits + (s->too_large - s->fits) / 2);
-    const bool is_close = s->too_large - s->fits <= s->fits / s->parts;
-    return is_close || middle <= s->fits || middle >= s->too_large ? 0 : middle;
-}
-
-static fg_status find(search *s, int64_t first, fg_error *err)
-{
-    for (int64_t batch = first; batch > 0; batch = next_batch(s))
-        FGI_TRY(try_batch(s, batch, err));
-    return FG_OK;
-}
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* The memory of a device; for virtual devices of the CPU, an equal part of this machine's. */
-static int64_t limit_of(const fg_client *client)
-{
-    const int64_t limit = least_limit(client);
-    if (limit > 0)
-        return limit;
-    const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? pages * page / fg_client_info_of(client)->device_count : -1;
-}
-
-static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
-{
-    const fg_dataset *train = data->train;
-    *s = (search){.trainer = trainer,
-                  .kind = FGI_TRAIN,
-                  .data = *data,
-                  .rows = fgi_batch_shards(trainer),
-                  .limit = limit_of(trainer->client),
-                  .parts = 16};
-    if (train == NULL)
-        return fgi_fail(err, FG_EINVAL, "no training data were given");
-    if (s->limit < 0)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "neither the devices nor the machine report their memory");
-    s->most =
-        fg_dataset_count(train) == FG_UNKNOWN_COUNT ? LARGEST : fg_dataset_count(train) / s->rows;
-    if (s->most < 1)
-        return fgi_fail(err, FG_EINVAL, "%lld training %s fewer than the %lld devices",
-                        (long long)fg_dataset_count(train),
-                        fg_dataset_count(train) == 1 ? "sample is" : "samples are",
-                        (long long)s->rows);
-    return FG_OK;
-}
-
-fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                                fg_batch_tried_fn *tried, void *self, fg_batch_fit *out,
-                                fg_error *err)
-{
-    fg_error first = {0};
-    search s;
-    *out = (fg_batch_fit){0};
-    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
-    fg_status status = fgi_trainer_prepare(trainer, task, true, &first);
-    if (status == FG_OK)
-        status = begin(&s, trainer, data, &first);
-    if (status == FG_OK) {
-        s.tried = tried;
-        s.self = self;
-        const int64_t start = data->batch_size > 0 ? data->batch_size : 32;
-        status = find(&s, smaller(start, s.most), &first);
-    }
-    if (status == FG_OK)
-        *out = (fg_batch_fit){.batch_size = s.fits,
-                              .global_batch_size = s.fits * s.rows,
-                              .need_bytes = s.fits > 0 ? s.fits_need : -1,
-                              .limit_bytes = s.limit,
-                              .all_fit = s.fits == s.most};
-    return fgi_trainer_leave(trainer, status, &first, err);
-}
-
-void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
-{
-    fgi_memory m;
-    search s;
-    int64_t size = 0;
-    char parts[192] = "";
-    if (begin(&s, trainer, data, NULL) != FG_OK || least_limit(trainer->client) < 0 ||
-        fgi_batch_size(trainer, data, &size, NULL) != FG_OK)
-        return;
-    const bool is_known = fgi_stage_program(trainer->stage[FGI_TRAIN]) != NULL &&
-                          fgi_memory_of(trainer, FGI_TRAIN, &m, NULL) == FG_OK;
-    if (is_known)
-        breakdown(&m, parts, sizeof parts);
-    s.too_large = size / s.rows;
-    s.parts = 1; /* each compilation may take a minute: stop at the first that fits */
-    if (find(&s, s.too_large / 2, NULL) != FG_OK)
-        return;
-    if (s.fits == 0)
-        (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 per device fits in %s%s%s",
-                       err->message, fgi_bytes_words((double)s.limit), is_known ? ": " : "", parts);
-    else
-        (void)fgi_fail(err, err->status,
-                       "%s\nbatch_size %lld fits: it needs %s of %s per device%s%s", err->message,
-                       (long long)s.fits, fgi_bytes_words((double)s.fits_need),
-                       fgi_bytes_words((double)s.limit), is_known ? "; this one: " : "", parts);
 }

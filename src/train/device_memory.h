@@ -1,23 +1,16 @@
-/* device_memory.h - compiles the program of a step without running it, and the device memory that
- * it needs.
+/* device_memory.h - the device memory that the program of a step needs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_DEVICE_MEMORY_H
 #define FGI_TRAIN_DEVICE_MEMORY_H
 
-#include "pjrt/pjrt.h"
 #include "train/stage.h"
 
-/* Compiles the program of a step for these data, exactly as in training, without running it: the
- * Trainer's client may be one of a topology. *out is borrowed, until the stage gets another
- * program. Errors: those of fit before its first step. */
-fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
-                              const fg_fit_data *data, const fgi_executable **out, fg_error *err);
 /* Memory on one device that persists between steps, in bytes by type, without padding. */
 typedef struct fgi_state_bytes {
     int64_t parameters, buffers, optimizer;
 } fgi_state_bytes;
-fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer);
+fgi_state_bytes fgi_state_bytes_of(const fgi_model *model, const fg_client *client);
 
 /* Bytes on one device, as reported by the compiled program, including padding. */
 typedef struct fgi_memory {
@@ -30,13 +23,14 @@ typedef struct fgi_memory {
 } fgi_memory;
 
 /* The memory of a stage that has a program. Errors: those of the plugin if it is unknown. */
-fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memory *out,
+fg_status fgi_memory_of(const fgi_model *model, const fgi_stage *stage, fgi_memory *out,
                         fg_error *err);
 /* Checks that the stage's program fits in the free memory of each device; FG_OK if that is
  * unknown. The error (FG_EDEVMEM) contains a breakdown. */
-fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg_error *err);
-/* Adds to the error of a fit that ran out of device memory which batch size fits, determined by
- * compiling smaller ones. */
-void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+fg_status fgi_memory_check(const fgi_model *model, const fgi_stage *stage, fg_error *err);
+/* "parameters 45 MB, optimizer 90 MB, batch 3 MB, activations 15 GB, program 12 MB" */
+void fgi_memory_put(const fgi_memory *memory, char *out, size_t size);
+/* Bytes of the device with the least memory; -1: unknown. */
+int64_t fgi_memory_limit(const fg_client *client);
 
 #endif

@@ -97,12 +97,12 @@ typedef struct samples {
 
 static bool add_batch(const fgi_divergence *d, const fgi_noted_batch *batch, samples *out)
 {
-    const fg_loader *loader = fgi_stage_loader(d->of.stage);
+    const fg_loader *loader = d->of.stage->loader;
     const int64_t size = batch->next_position - batch->position;
     out->first = out->epoch < 0 ? batch->position : out->first;
     out->end = batch->next_position;
     out->epoch = batch->epoch;
-    if (loader == NULL || fg_dataset_is_source(fgi_stage_dataset(d->of.stage)))
+    if (loader == NULL || fg_dataset_is_source(d->of.stage->spec.dataset))
         return false;
     int64_t *grown = fgi_realloc(out->index, (size_t)(out->count + size) * sizeof *grown);
     if (grown == NULL)
@@ -129,7 +129,7 @@ static samples find_samples(const fgi_divergence *d, int64_t step)
 
 static const char *name_of_sample(const fgi_divergence *d, int64_t index)
 {
-    return fg_dataset_sample_name(fgi_stage_dataset(d->of.stage), index);
+    return fg_dataset_sample_name(d->of.stage->spec.dataset, index);
 }
 
 /* ": samples 5 (a.png), 12 (b.png), ... (64 in total) of epoch 0" */
@@ -372,7 +372,7 @@ fg_status fgi_divergence_line(fgi_divergence *d, double loss, int64_t step, fg_e
     fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step};
     what.loss = isnan(loss) ? (double)NAN : loss; /* printed without the sign of a NaN */
     FGI_TRY(fgi_divergence_check(d, step, err));
-    if (!isfinite(loss) && !acts(d, "ignore") && fgi_stage_accumulator(d->of.stage) != NULL)
+    if (!isfinite(loss) && !acts(d, "ignore") && d->of.stage->accumulator != NULL)
         FGI_TRY(fgi_divergence_read(d, err)); /* the health is that of the step before */
     const bool is_high = fgi_divergence_add(&d->at, &d->of.options->divergence, loss);
     if (!isfinite(loss))

@@ -10,6 +10,7 @@
 #include "train/call.h"
 #include "train/cursor.h"
 #include "train/health.h"
+#include "train/stage.h"
 
 struct json_t;
 

@@ -9,7 +9,6 @@
 #include "base/thread.h"
 #include "train/activity.h"
 #include "train/callbacks.h"
-#include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/ledger.h"
 #include "train/progress.h"
@@ -28,7 +27,8 @@ enum { WINDOW_BATCHES = 64 };
 static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows,
                              fg_progress *at, bool *out_more, fg_error *err)
 {
-    const fg_host_batch *batch = fgi_stage_take_first(stage);
+    const fg_host_batch *batch = stage->first;
+    stage->first = NULL;
     if (batch == NULL)
         FGI_TRY(fgi_feed_next(trainer->feed, stage, &batch, err));
     *out_more = batch != NULL;
@@ -53,8 +53,8 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(stage, limit);
-    if (!fgi_stage_has_first(stage))
-        FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
+    if (stage->first == NULL)
+        FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(stage, err));
     while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(&trainer->ledger);
@@ -70,13 +70,10 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
 fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[kind];
-    const fg_host_batch *batch = NULL;
-    if (fgi_stage_has_first(stage))
+    if (stage->first != NULL)
         return FG_OK;
-    FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
-    FGI_TRY(fgi_feed_next(trainer->feed, stage, &batch, err));
-    fgi_stage_keep_first(stage, batch);
-    return FG_OK;
+    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
+    return fgi_feed_next(trainer->feed, stage, &stage->first, err);
 }
 
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
@@ -95,8 +92,8 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
     else
         fgi_stage_drop_sums(stage);
     if (status != FG_OK || trainer->call.is_stopping)
-        fgi_sample_rows_clear(fgi_stage_rows(stage));
-    fgi_stage_rows(stage)->step = trainer->cursor.step;
+        fgi_sample_rows_clear(&stage->rows);
+    stage->rows.step = trainer->cursor.step;
     fgi_windows_destroy(windows);
     if (status == FG_OK && !trainer->call.is_stopping)
         fgi_result_put(&trainer->call.result, out_metrics, *out_count);
@@ -167,7 +164,7 @@ fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task, const fg_fit
 fg_status fg_trainer_evaluation(fg_trainer *trainer, bool is_test, const fg_evaluation **out,
                                 fg_error *err)
 {
-    fgi_sample_rows *rows = fgi_stage_rows(trainer->stage[is_test ? FGI_TEST : FGI_VAL]);
+    fgi_sample_rows *rows = &trainer->stage[is_test ? FGI_TEST : FGI_VAL]->rows;
     *out = NULL;
     FGI_TRY(fgi_sample_rows_count(rows, err));
     trainer->evaluation = (fg_evaluation){.step = rows->step,
@@ -317,7 +314,7 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
 {
     fg_trainer *trainer = p->trainer;
     bool has_more = true;
-    FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
+    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     while (has_more && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(&trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
@@ -386,7 +383,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
         const fg_status drained = fgi_feed_drain(trainer->feed, status == FG_OK ? err : NULL);
         status = status == FG_OK ? drained : status;
-        fgi_sample_rows_clear(fgi_stage_rows(trainer->stage[FGI_VAL]));
+        fgi_sample_rows_clear(&trainer->stage[FGI_VAL]->rows);
         trainer->call.result = result;
         (void)fgi_ledger_set_off(&trainer->ledger, was_off);
     }

@@ -93,10 +93,10 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
 {
     upload *u = fgi_calloc(1, sizeof *u);
     if (u == NULL) {
-        fg_loader_release(fgi_stage_loader(stage), batch);
+        fg_loader_release(stage->loader, batch);
         return NULL;
     }
-    *u = (upload){.feed = feed, .loader = fgi_stage_loader(stage), .batch = batch};
+    *u = (upload){.feed = feed, .loader = stage->loader, .batch = batch};
     atomic_init(&u->open, 1);
     (void)pthread_mutex_lock(&feed->mutex);
     feed->uploads_open++;
@@ -134,12 +134,12 @@ static void await_slot(fgi_feed *feed)
 
 fg_status fgi_feed_next(fgi_feed *feed, fgi_stage *stage, const fg_host_batch **out, fg_error *err)
 {
-    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
+    const fgi_stage_kind kind = stage->kind;
     fgi_span span = {FGI_INPUT, (int)kind, kind == FGI_TRAIN ? feed->of.cursor->step + 1 : -1,
                      "trainer", .name = "wait for input"};
     fgi_span_begin(feed->of.spans, &span);
     await_slot(feed);
-    const fg_status status = fg_loader_next(fgi_stage_loader(stage), out, err);
+    const fg_status status = fg_loader_next(stage->loader, out, err);
     fgi_span_end(&span);
     return status;
 }
@@ -206,8 +206,8 @@ static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_part_fn
 /* Adds which step it was. */
 static fg_status name_step(const fgi_flight *flight, fg_status status, fg_error *err)
 {
-    static const char *const name[] = {"training", "validation", "test", "prediction"};
-    return fgi_context(err, status, "%s step %lld", name[flight->kind], (long long)flight->number);
+    return fgi_context(err, status, "%s step %lld", fgi_stage_noun(flight->kind),
+                       (long long)flight->number);
 }
 
 /* A step failed after its launch; in training, the weights were donated to it and are lost. */
@@ -246,7 +246,7 @@ static fg_status retire(fgi_feed *feed, int64_t keep, fg_error *err)
         fgi_step_profile_retired(feed->of.profile, flight);
         fgi_event_destroy(flight->done);
         flight->done = NULL;
-        fgi_watch_done(feed->of.watchdog, (int)flight->kind, flight->number);
+        fgi_watch_done(feed->of.watchdog, flight->kind, flight->number);
         if (flight->error.status != FG_OK && status == FG_OK)
             status = flight_failed(feed, flight, err);
         fgi_ledger_retired(feed->of.ledger, feed->retired, flight);
@@ -280,8 +280,8 @@ void fgi_feed_close_window(fgi_feed *feed, int64_t step)
 static fgi_flight *next_flight(fgi_feed *feed, const fgi_stage *stage, const fg_host_batch *batch)
 {
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
-    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
-    const bool is_part = fgi_stage_accumulator(stage) != NULL && batch != NULL;
+    const fgi_stage_kind kind = stage->kind;
+    const bool is_part = stage->accumulator != NULL && batch != NULL;
     *flight = (fgi_flight){
         .feed = feed,
         .kind = kind,
@@ -301,9 +301,9 @@ static fg_status send(fgi_feed *feed, fgi_stage *stage, fgi_flight *flight, uplo
     fg_status status = FG_OK;
     fgi_span span = {FGI_UPLOAD, (int)flight->kind, flight->number, "trainer", .name = "upload"};
     fgi_span_begin(feed->of.spans, &span);
-    for (int f = 0; status == FG_OK && f < fgi_stage_field_count(stage); f++) {
+    for (int f = 0; status == FG_OK && f < stage->spec.field_count; f++) {
         fgi_event *ready = NULL;
-        status = upload_field(fgi_stage_client(stage), u, f, &out_fields[f], err);
+        status = upload_field(stage->client, u, f, &out_fields[f], err);
         if (status == FG_OK)
             status = fgi_array_ready(out_fields[f], &ready, err);
         if (status == FG_OK && !fgi_event_is_ready(ready))
@@ -374,7 +374,7 @@ fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch 
             (void)name_step(flight, status, err);
         }
     }
-    for (int f = 0; f < fgi_stage_field_count(stage); f++)
+    for (int f = 0; f < stage->spec.field_count; f++)
         fg_array_release(fields[f]);
     fg_array_release(samples);
     upload_part_done(u);
@@ -391,7 +391,7 @@ fg_status fgi_feed_update(fgi_feed *feed, fgi_stage *stage, fg_error *err)
                      .name = "launch update"};
     fgi_span_begin(feed->of.spans, &span);
     flight->launch_ns = span.begin_ns;
-    fgi_step_program *update = fgi_accumulator_update(fgi_stage_accumulator(stage));
+    fgi_step_program *update = fgi_accumulator_update(stage->accumulator);
     const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
     fgi_span_end(&span);
     if (status != FG_OK)

@@ -9,7 +9,7 @@
 #include "train/activity.h"
 #include "train/call.h"
 #include "train/cursor.h"
-#include "train/flight.h"
+#include "train/activity.h"
 #include "train/ledger.h"
 #include "train/stage.h"
 #include "train/step_profile.h"

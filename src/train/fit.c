@@ -27,9 +27,7 @@
 #include "train/callbacks.h"
 #include "train/device_memory.h"
 #include "train/divergence.h"
-#include "train/evaluate.h"
 #include "train/feed.h"
-#include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/rank.h"
@@ -153,9 +151,9 @@ static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_pro
                             fg_error *err)
 {
     fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
-    const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
+    const fgi_metrics *list = &trainer->stage[FGI_TRAIN]->metrics;
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
-    const size_t count = fgi_metrics_count(list), loss = fgi_metrics_find(list, "loss");
+    const size_t count = list->count, loss = fgi_metrics_find(list, "loss");
     for (size_t i = 0; i < count; i++) {
         sum[i] = (double)sums[2 * i];
         weight[i] = (double)sums[2 * i + 1];
@@ -175,9 +173,9 @@ static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_pro
 /* Notes the loss of the first step of the run. */
 static void note_first(fg_trainer *trainer, const float *sums)
 {
-    const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
+    const fgi_metrics *list = &trainer->stage[FGI_TRAIN]->metrics;
     const size_t loss = fgi_metrics_find(list, "loss");
-    if (loss < fgi_metrics_count(list))
+    if (loss < list->count)
         fgi_divergence_first(&trainer->divergence, (double)sums[2 * loss],
                              (double)sums[2 * loss + 1]);
 }
@@ -186,8 +184,7 @@ fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const 
                        fg_error *err)
 {
     fg_trainer *trainer = self;
-    const float *health =
-        sums + 2 * fgi_metrics_count(fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
+    const float *health = sums + 2 * trainer->stage[FGI_TRAIN]->metrics.count;
     if (end != FGI_WINDOW_OPEN && at->step == 1)
         note_first(trainer, sums);
     if (end == FGI_WINDOW_FIRST)
@@ -257,7 +254,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     fgi_windows_add(trainer->windows, valid);
     fgi_saver_set_current(trainer->saver, false);
     const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
-    const fgi_accumulator *accumulator = fgi_stage_accumulator(stage);
+    const fgi_accumulator *accumulator = stage->accumulator;
     *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
                    epoch_is_over(trainer);
     if (*out_is_last && accumulator != NULL)
@@ -276,7 +273,7 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     bool is_done = false;
     const int64_t begin = fgi_timeline_begin();
     fgi_signals_step(true);
-    fgi_accumulator_begin(fgi_stage_accumulator(stage));
+    fgi_accumulator_begin(stage->accumulator);
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;
     while (!is_done)
@@ -354,8 +351,8 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trainer->cursor.epoch,
-                                  trainer->cursor.position, err));
+    FGI_TRY(
+        fg_loader_start_epoch(stage->loader, trainer->cursor.epoch, trainer->cursor.position, err));
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_START, &at, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->cursor.owes_validation)
@@ -640,7 +637,7 @@ static bool has_lost_weights(fg_trainer *trainer)
             fgi_variable_is_lost(fg_module_variable_at(trainer->model.root, i)))
             trainer->model.lost_step = trainer->cursor.step + 1;
     if (trainer->model.lost_step == 0 &&
-        fgi_accumulator_is_lost(fgi_stage_accumulator(trainer->stage[FGI_TRAIN])))
+        fgi_accumulator_is_lost(trainer->stage[FGI_TRAIN]->accumulator))
         trainer->model.lost_step = trainer->cursor.step + 1;
     return trainer->model.lost_step != 0;
 }

@@ -16,11 +16,10 @@
 #include "base/text.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
+#include "trace/trace.h"
 #include "train/health.h"
 
 static const double WORTH_A_WARNING = 0.25; /* fraction of updates lost */
-
-_Static_assert((int)FGI_HEALTH == (int)FGI_HEALTH_SIZE, "memory for the optimizer's report");
 
 /* Warns of each problem once. */
 static void advise(fgi_health *h, int64_t step)

@@ -6,7 +6,7 @@
 
 #include <fulgurite/train.h>
 
-#include "train/stage.h"
+#include "optim/optimizer.h"
 
 struct fgi_precision;
 
@@ -18,14 +18,16 @@ typedef struct fgi_health_uses {
     fg_optimizer *const *optimizer; /* NULL before the first fit */
 } fgi_health_uses;
 
+enum { FGI_HEALTH_METRICS = 3 /* at most, derived from the report */ };
+
 /* Zero, apart from `of`, when the Trainer is created. */
 typedef struct fgi_health {
     fgi_health_uses of;
-    float value[FGI_HEALTH_SIZE]; /* as last read; zeros if !is_known */
+    float value[FGI_HEALTH]; /* as last read; zeros if !is_known */
     bool is_known, has_warned_of_bad, has_warned_of_lost;
 } fgi_health;
 
-/* Takes values that have arrived, f32[FGI_HEALTH_SIZE]. */
+/* Takes values that have arrived, f32[FGI_HEALTH]. */
 void fgi_health_take(fgi_health *health, const float *values, int64_t step);
 /* After all steps so far: waits for the last values, and takes them. */
 fg_status fgi_health_read(fgi_health *health, int64_t step, fg_error *err);

@@ -7,7 +7,7 @@
 #include <fulgurite/train.h>
 
 #include "train/activity.h"
-#include "train/flight.h"
+#include "train/activity.h"
 
 /* ---- what it holds, for ledger.c and its tests ----------------------------------------------- */
 

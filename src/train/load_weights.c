@@ -19,7 +19,6 @@
 #include "train/file_order.h"
 #include "train/host_copy.h"
 #include "train/load_weights.h"
-#include "train/stage.h"
 #include "train/state.h"
 
 /* Everything that a report owns is in one of these blocks. */

@@ -1,7 +1,6 @@
 /* metrics.h - the metrics that a step logs: names, and how values follow from sums.
  *
- * The device sums a pair (weighted sum, sum of weights) for each metric. What a list holds is
- * private to metrics.c.
+ * The device sums a pair (weighted sum, sum of weights) for each metric.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_METRICS_H
@@ -50,26 +49,29 @@ static inline bool fgi_is_of_training(const char *name)
 /* The index of the metric with this name; count: there is none. */
 size_t fgi_metric_find(const fg_metric *metrics, size_t count, const char *name);
 
-typedef struct fgi_metrics fgi_metrics;
+/* Sets or replaces metrics in the result. */
+void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
 
-fg_status fgi_metrics_create(fgi_metrics **out, fg_error *err);
-void fgi_metrics_destroy(fgi_metrics *metrics); /* NULL is allowed */
-void fgi_metrics_clear(fgi_metrics *metrics);
-size_t fgi_metrics_count(const fgi_metrics *metrics);
-const char *fgi_metrics_name(const fgi_metrics *metrics, size_t i); /* without a stage's prefix */
-/* The index of a metric, fgi_metrics_count: there is none. */
+/* ---- what a step logs ------------------------------------------------------------------------ */
+
+enum { FGI_CLASS_COUNTS = 3 /* samples of the class, predicted as it, both */ };
+
+/* The metrics of a stage; all zero: none. */
+typedef struct fgi_metrics {
+    size_t count;
+    char name[FG_MAX_METRICS][48]; /* without the stage's prefix */
+    fgi_metric_rule rule[FG_MAX_METRICS];
+    /* Above 0, adds f1, precision and recall, the means over the classes that occur. They follow
+     * from FGI_CLASS_COUNTS sums for each class, which are stored after those of the metrics:
+     * [FGI_CLASS_COUNTS, classes]. */
+    int64_t classes;
+} fgi_metrics;
+
+/* The index of a metric; `count`: there is none. */
 size_t fgi_metrics_find(const fgi_metrics *metrics, const char *name);
 bool fgi_metrics_has(const fgi_metrics *metrics, const char *name);
-/* Appends a metric; there are fewer than FG_MAX_METRICS. */
+/* Appends a metric, a mean; there are fewer than FG_MAX_METRICS. */
 void fgi_metrics_add(fgi_metrics *metrics, const char *name);
-/* Sets the rule of the metric added last; without one it is a mean. */
-void fgi_metrics_set_rule(fgi_metrics *metrics, fgi_metric_rule rule);
-/* Adds f1, precision and recall, the means over the classes that occur. They follow from
- * FGI_CLASS_COUNTS sums for each of `classes` classes, which are stored after those of the metrics:
- * [FGI_CLASS_COUNTS, classes]. */
-void fgi_metrics_set_classes(fgi_metrics *metrics, int64_t classes);
-int64_t fgi_metrics_classes(const fgi_metrics *metrics); /* 0: without */
-enum { FGI_CLASS_COUNTS = 3 /* samples of the class, predicted as it, both */ };
 /* Whether there is room for that many more names. */
 bool fgi_metrics_has_room(const fgi_metrics *metrics, size_t names);
 /* Writes the values that follow from the sums and weights of each metric and from those of the

@@ -422,9 +422,8 @@ static void compile_end(fgi_progress *p)
 
 static void on_begun(void *self, const fgi_span *span)
 {
-    static const char *const name[] = {"training", "validation", "test", "prediction"};
     if (span->activity == FGI_COMPILE)
-        compile_begin(self, name[span->kind]);
+        compile_begin(self, fgi_stage_noun((fgi_stage_kind)span->kind));
 }
 
 static void on_ended(void *self, const fgi_span *span, int64_t end_ns)

@@ -15,10 +15,10 @@
 size_t fgi_known_metrics(const fgi_stage *stage, fg_metric out[FG_MAX_METRICS])
 {
     static const double nothing[FG_MAX_METRICS];
-    if (stage == NULL || fgi_stage_program(stage) == NULL)
+    if (stage == NULL || stage->program == NULL)
         return 0;
-    return fgi_metrics_values(fgi_stage_metrics(stage), fgi_stage_prefix(fgi_stage_get_kind(stage)),
-                              nothing, nothing, NULL, out);
+    return fgi_metrics_values(&stage->metrics, fgi_stage_prefix(stage->kind), nothing, nothing,
+                              NULL, out);
 }
 
 /* "one of a|b, got 'c': did you mean 'b'?" */
@@ -44,7 +44,7 @@ static fg_status refuse(const char *what, const char *of, const char *name, cons
 fg_status fgi_metric_check(fgi_stage *const *stages, const char *what, const char *name,
                            fgi_stage_kind kind, fg_error *err)
 {
-    fg_metric known[FG_MAX_METRICS];
+    fg_metric known[FG_MAX_METRICS] = {{.value = 0}};
     size_t count = fgi_known_metrics(stages[kind], known);
     if (fgi_metric_find(known, count, name) < count)
         return FG_OK;

@@ -77,8 +77,7 @@ static void *write_snapshot(void *self)
     fgi_saver *saver = self;
     const int64_t begin = fgi_timeline_begin();
     const fg_status status = fgi_snapshot_write(saver->snapshot, &saver->error);
-    fgi_timeline_end(begin, "checkpoint", "write checkpoint",
-                     fgi_snapshot_get_info(saver->snapshot)->at.step);
+    fgi_timeline_end(begin, "checkpoint", "write checkpoint", saver->snapshot->at.step);
     saver->error.status = status;
     atomic_store_explicit(&saver->is_written, true, memory_order_release);
     return NULL;
@@ -122,7 +121,7 @@ static void put_kept(const fgi_saver *saver, char *out, size_t size)
 }
 
 /* The state is not on the disk; several failures in a row are an error. */
-static fg_status take_failure(fgi_saver *saver, const fgi_snapshot_info *info, fg_error *err)
+static fg_status take_failure(fgi_saver *saver, const fgi_snapshot *snapshot, fg_error *err)
 {
     const fg_error *why = &saver->error;
     char kept[600];
@@ -135,19 +134,19 @@ static fg_status take_failure(fgi_saver *saver, const fgi_snapshot_info *info, f
                         saver->failures, why->message, kept);
     }
     fgi_log(FG_LOG_ERROR, "the checkpoint of step %lld could not be written: %s; %s",
-            (long long)info->at.step, why->message, kept);
+            (long long)snapshot->at.step, why->message, kept);
     return FG_OK;
 }
 
-static fg_status take_success(fgi_saver *saver, const fgi_snapshot_info *info, fg_error *err)
+static fg_status take_success(fgi_saver *saver, const fgi_snapshot *snapshot, fg_error *err)
 {
     const fgi_best_rule rule = fgi_best_rule_of(saver->of.o);
-    fg_progress at = info->at;
+    fg_progress at = snapshot->at;
     saver->failures = 0;
-    fgi_best_list_enter(&saver->of.cursor->top, &rule, at.step, info->name);
-    fgi_saver_remember(saver, info->path);
-    fgi_divergence_note_checkpoint(saver->of.divergence, info->path, info->at.step,
-                                   info->is_suspected);
+    fgi_best_list_enter(&saver->of.cursor->top, &rule, at.step, snapshot->name);
+    fgi_saver_remember(saver, snapshot->path);
+    fgi_divergence_note_checkpoint(saver->of.divergence, snapshot->path, snapshot->at.step,
+                                   snapshot->is_suspected);
     at.path = saver->of.call->result.checkpoint;
     return fgi_notify(saver->of.callbacks, FGI_ON_SAVED, &at, err);
 }
@@ -161,9 +160,8 @@ fg_status fgi_saver_collect(fgi_saver *saver, bool wait, fg_error *err)
     join(saver);
     fgi_snapshot *snapshot = saver->snapshot;
     saver->snapshot = NULL;
-    const fgi_snapshot_info *info = fgi_snapshot_get_info(snapshot);
-    status = saver->error.status != FG_OK ? take_failure(saver, info, err)
-                                          : take_success(saver, info, err);
+    status = saver->error.status != FG_OK ? take_failure(saver, snapshot, err)
+                                          : take_success(saver, snapshot, err);
     fgi_snapshot_destroy(snapshot);
     return status;
 }
@@ -172,7 +170,7 @@ void fgi_saver_abandon(fgi_saver *saver)
 {
     join(saver);
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
-        fgi_saver_remember(saver, fgi_snapshot_get_info(saver->snapshot)->path);
+        fgi_saver_remember(saver, saver->snapshot->path);
     fgi_snapshot_destroy(saver->snapshot);
     saver->snapshot = NULL;
 }

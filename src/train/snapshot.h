@@ -1,4 +1,4 @@
-/* snapshot.h - the state of training, copied to the host: taking, writing and loading it.
+/* snapshot.h - the state of training, copied to the host and written to a checkpoint.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_SNAPSHOT_H
@@ -6,32 +6,41 @@
 
 #include <fulgurite/train.h>
 
-/* The state of training between two steps, copied to the host. */
-typedef struct fgi_snapshot fgi_snapshot;
+#include "train/best_list.h"
+#include "train/callbacks.h"
+#include "train/host_copy.h"
+#include "train/stage.h"
 
-typedef struct fgi_snapshot_info {
-    const char *path;  /* of its folder; lives as long as the snapshot */
-    const char *name;  /* the last part of the path */
+struct fgi_logger;
+
+/* The state of training between two steps. */
+typedef struct fgi_snapshot {
     fg_progress at;    /* when it was taken */
     bool is_suspected; /* training may be diverging: not a checkpoint to go back to */
-} fgi_snapshot_info;
+    fgi_host_copy copy;
+    float sums[FGI_MOST_SUMS]; /* of the open window */
+    double epoch_sums[2 * FG_MAX_METRICS];
+    fgi_callback_state *callbacks;
+    size_t callback_count;
+    char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
+    char name[FGI_CKPT_NAME_SIZE], step[24], epoch[24]; /* the last part of the path */
+    fgi_best_list top;               /* whose checkpoints are kept: with this one, ... */
+    fgi_best_list before;            /* ... and without it, if training may go back to before it */
+    const struct fgi_logger *logger; /* whose rows so far belong to the checkpoint; borrowed */
+    fg_error log_failure;            /* why some of them could not be written, or FG_OK */
+    const fg_attachment *attachments;
+    size_t attachment_count;
+    int process_index, process_count, keep;
+} fgi_snapshot;
 
-/* Copies the state, between two steps. */
-fg_status fgi_snapshot_take(fg_trainer *trainer, fgi_snapshot **out, fg_error *err);
+/* Sets the path by folder and name. A damaged checkpoint with the same name is not replaced:
+ * "NAME-v1", "NAME-v2" ... */
+fg_status fgi_snapshot_place(fgi_snapshot *snapshot, fg_error *err);
 /* Writes it and updates `last` and `best`; once, on any thread. */
 fg_status fgi_snapshot_write(fgi_snapshot *snapshot, fg_error *err);
-const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *snapshot);
 void fgi_snapshot_destroy(fgi_snapshot *snapshot); /* NULL is allowed */
-/* Removes old checkpoints of the run_dir, while no save is under way; a failure is a warning. */
-void fgi_state_prune(const fg_trainer *trainer);
-
-/* Loads options.checkpoints.weights and .resume, once. */
-fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
-/* Loads the checkpoint at `path`, of this run, in the middle of a fit. */
-fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err);
-/* The run continues from the checkpoint that was loaded last: removes those from the list of the
- * best that are not in its folder, or now hold another state, and makes `best` and `last` name a
- * checkpoint of this past, not of one that the run has left. */
-fg_status fgi_state_settle(fg_trainer *trainer, fg_error *err);
+/* Removes old checkpoints but the last `keep` and those of the lists; a failure is a warning. */
+void fgi_snapshot_prune(const char *folder, int keep, const fgi_best_list *top,
+                        const fgi_best_list *before);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/timeline.h"
 #include "train/cursor.h"
-#include "train/flight.h"
+#include "train/activity.h"
 #include "train/profile_steps.h"
 
 typedef struct fgi_step_profile fgi_step_profile;

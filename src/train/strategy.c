@@ -91,11 +91,6 @@ const char *fgi_strategy_name(const fg_trainer_devices *o, int device_count)
 
 /* ---- shardings ------------------------------------------------------------------------------- */
 
-fgi_sharding fgi_batch_sharding(const fg_client *client)
-{
-    return fgi_sharding_of_batch(fgi_client_mesh(client));
-}
-
 fg_status fgi_sharding_apply(const fg_trainer_devices *o, fg_client *client, fg_module *root,
                              fg_error *err)
 {

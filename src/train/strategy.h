@@ -8,8 +8,6 @@
 
 #include "pjrt/pjrt.h"
 
-/* The sharding of a batch: the first dimension over the batch axes of the mesh. */
-fgi_sharding fgi_batch_sharding(const fg_client *client);
 /* Checks the options for devices and strategy. */
 fg_status fgi_strategy_check(const fg_trainer_devices *o, fg_error *err);
 /* Opens the client that the options request, or takes theirs, unless *client is open. */

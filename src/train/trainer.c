@@ -15,7 +15,6 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "log/log_item.h"
 #include "log/logger.h"
 #include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
@@ -23,7 +22,6 @@
 #include "train/callbacks.h"
 #include "train/divergence.h"
 #include "train/feed.h"
-#include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/progress.h"
@@ -46,15 +44,6 @@ static void end_save(void *self)
     fg_error local = {0};
     if (fgi_saver_collect(((fg_trainer *)self)->saver, true, &local) != FG_OK)
         fgi_log(FG_LOG_ERROR, "%s", local.message);
-}
-
-/* Copies the state for a checkpoint, between two steps. */
-static fg_status take_snapshot(void *self, fgi_snapshot **out, fg_error *err)
-{
-    fg_trainer *trainer = self;
-    if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
-        FGI_TRY(fgi_divergence_read(&trainer->divergence, err));
-    return fgi_snapshot_take(trainer, out, err);
 }
 
 static fg_status create_progress(fg_trainer *trainer, fg_error *err)
@@ -139,7 +128,7 @@ static fg_status create_guards(fg_trainer *trainer, fg_error *err)
                                   .watchdog = trainer->watchdog,
                                   .callbacks = trainer->callbacks,
                                   .divergence = &trainer->divergence,
-                                  .take = take_snapshot,
+                                  .take = fgi_state_take,
                                   .self = trainer};
     return fgi_saver_create(&saver, &trainer->saver, err);
 }
@@ -259,7 +248,7 @@ fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer)
     return (fgi_fit_facts){.options = &trainer->options,
                            .stages = trainer->stage,
                            .optimizer = trainer->model.optimizer,
-                           .train = stage != NULL ? fgi_stage_dataset(stage) : NULL,
+                           .train = stage != NULL ? stage->spec.dataset : NULL,
                            .validations = trainer->fit.validations,
                            .is_extra = trainer->fit.is_extra};
 }
@@ -304,15 +293,6 @@ fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *op
     if (status != FG_OK && ops->destroy != NULL)
         ops->destroy(take_self);
     return status;
-}
-
-void fgi_trainer_step_start(fg_trainer *trainer)
-{
-    if (!trainer->call.is_running || trainer->call.is_search)
-        return;
-    fg_progress at = fgi_progress_at(trainer);
-    at.is_epoch_end = trainer->fit.ends_epoch;
-    fgi_callbacks_step_start(trainer->callbacks, &at, trainer->model.optimizer);
 }
 
 static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
@@ -428,36 +408,6 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
 
 /* ---- calls and their results ----------------------------------------------------------------- */
 
-/* The index of a metric: that of its name, or else after those of its kind. Training precedes
- * validation, so that the order does not depend on where a run was interrupted. */
-static size_t place_of(const fg_result *result, const char *name)
-{
-    const bool is_train = strncmp(name, "train_", 6) == 0;
-    size_t first_val = result->metric_count;
-    for (size_t k = 0; k < result->metric_count; k++) {
-        if (strcmp(result->metrics[k].name, name) == 0)
-            return k;
-        if (first_val == result->metric_count && strncmp(result->metrics[k].name, "val_", 4) == 0)
-            first_val = k;
-    }
-    return is_train ? first_val : result->metric_count;
-}
-
-void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const size_t k = place_of(result, metrics[i].name);
-        fg_metric *at = &result->metrics[k];
-        if (k == result->metric_count || strcmp(at->name, metrics[i].name) != 0) {
-            if (result->metric_count == FG_MAX_RESULTS)
-                continue;
-            memmove(at + 1, at, (result->metric_count - k) * sizeof *at);
-            result->metric_count++;
-        }
-        *at = metrics[i];
-    }
-}
-
 /* The counters of the client, which may not be open yet. */
 static fg_client_stats stats_of(const fg_trainer *trainer)
 {
@@ -528,12 +478,11 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
         .flops = unknown, .seconds = unknown, .flops_16bit = unknown, .bytes = unknown};
     fgi_program_cost reported;
     fg_device_info device = {0};
-    if (fgi_stage_program(stage) == NULL ||
-        fg_device_info_at(trainer->client, 0, &device, NULL) != FG_OK)
+    if (stage->program == NULL || fg_device_info_at(trainer->client, 0, &device, NULL) != FG_OK)
         return cost;
-    const fgi_matmul_flops *flops = fgi_step_program_flops(fgi_stage_program(stage));
+    const fgi_matmul_flops *flops = fgi_step_program_flops(stage->program);
     const int count = fg_client_info_of(trainer->client)->device_count;
-    cost.samples = fgi_stage_batch_size(stage);
+    cost.samples = stage->spec.batch_size;
     cost.flops = cost.seconds = 0;
     const fg_chip *chip = fg_chip_find(device.kind);
     for (int i = 0; i <= FG_F64; i++) {
@@ -545,7 +494,7 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
             cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }
     cost.flops_16bit = flops->of[FG_BF16] + flops->of[FG_F16];
-    if (fgi_step_program_cost(fgi_stage_program(stage), &reported, NULL) == FG_OK &&
+    if (fgi_step_program_cost(stage->program, &reported, NULL) == FG_OK &&
         reported.bytes_accessed > 0)
         cost.bytes = reported.bytes_accessed * count;
     return cost;
@@ -567,7 +516,7 @@ static void count_mxu(const fg_trainer *trainer, const fgi_stage *stage, fg_resu
 static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *result)
 {
     const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
-    const fgi_stage *stage = trainer->stage[kind];
+    fgi_stage *stage = trainer->stage[kind];
     fgi_program_cost cost;
     fgi_stage_report_input(stage, &result->input);
     fgi_ledger_result(&trainer->ledger, result);
@@ -576,7 +525,7 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
     fgi_health_result(&trainer->health, result);
     fgi_divergence_result(&trainer->divergence, result);
     result->device_peak_bytes = -1;
-    const fgi_step_program *program = fgi_stage_program(stage);
+    const fgi_step_program *program = stage->program;
     if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
         result->device_peak_bytes = cost.peak_bytes;
     count_mxu(trainer, stage, result);

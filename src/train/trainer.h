@@ -1,7 +1,8 @@
 /* trainer.h (internal) - the Trainer: its options, its devices, its model and its parts.
  *
- * Each part has its own header, and is private to its file. What lives for one fit or one call is
- * in fgi_fit and fgi_call.
+ * Each part has its own header and takes what it uses. The files that need the Trainer as a whole
+ * are this one, spread out; their functions are declared here. What lives for one fit or one call
+ * is in fgi_fit and fgi_call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_TRAINER_H
@@ -16,19 +17,11 @@
 #include "train/cursor.h"
 #include "train/divergence.h"
 #include "train/ledger.h"
+#include "train/snapshot.h"
+#include "train/stage.h"
 #include "train/windows.h"
 
 struct fgi_precision;
-
-/* What the task built; lives as long as the Trainer. */
-typedef struct fgi_model {
-    fg_task task;
-    fg_module *root;            /* NULL until the first call */
-    fg_optimizer *optimizer;    /* owned by root; NULL until the first fit */
-    fg_load_report load_report; /* of options.checkpoints.weights */
-    bool is_restored;           /* resume and weights have been handled */
-    int64_t lost_step;          /* training step whose failure destroyed the weights, 0: none */
-} fgi_model;
 
 /* One fit: set to zeros when it starts, readable until the next one starts. */
 typedef struct fgi_fit {
@@ -65,7 +58,7 @@ struct fg_trainer {
     fgi_accumulation accumulation; /* batches of a step */
     fg_client *client;             /* closed with the Trainer unless it is options.devices.client */
     fgi_model model;
-    struct fgi_stage *stage[4]; /* by fgi_stage_kind */
+    fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
     struct fgi_windows *windows; /* of training */
     fgi_health health;
@@ -86,19 +79,110 @@ struct fg_trainer {
     fgi_preview preview;
 };
 
+/* ---- a call (trainer.c) ---------------------------------------------------------------------- */
+
+/* A public call starts: checks its arguments, clears the result. */
+fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                            fg_error *err);
 /* Creates what is missing of client, module and, for fit, optimizer. */
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
+/* Whether the call is to end early: a callback, a signal, a request, or the end of its time. */
+bool fgi_trainer_stops(fg_trainer *trainer);
+/* The current position of training, for a callback. */
+fg_progress fgi_progress_at(const fg_trainer *trainer);
+/* Completes the result of a call that ran steps of this stage. */
+void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind);
+/* The call ends with this status; unless it is FG_OK, *error is copied to err. */
+fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
+                            fg_error *err);
+
+/* ---- batches, steps and learning rates of a fit (fit_settings.c) ----------------------------- */
+
+/* Shards of a batch. The client is open, or it is a preview. */
+int fgi_batch_shards(const fg_trainer *trainer);
+/* Checks what a program gives (fg_fit_data_row), and fills in the defaults. */
+fg_status fgi_fit_data_complete(const fg_fit_data *given, fg_fit_data *out, fg_error *err);
+/* Samples of a batch on all devices together. The client is open. */
+fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
+                         fg_error *err);
+/* Refuses a fraction of a source of unknown length; name: "limit_val". */
+fg_status fgi_fraction_check(const char *name, fg_amount limit, const fg_dataset *dataset,
+                             fg_error *err);
+/* The limit on the batches, of `all`; 0: no limit. */
+int64_t fgi_limit(fg_amount limit, int64_t all);
+/* Determines the settings before anything is compiled or restored; sets the optimizer's schedule.
+ */
+fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+/* Completes them once the position is restored: the remaining steps, and the learning rates. */
+fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err);
+
+/* Warns if the schedule of a run that resumes was planned for another number of steps, and the
+ * learning rate is therefore another one. */
+void fgi_settings_compare(const fg_trainer *trainer);
+/* Validations from here to the end of the fit, if there are any at all; -1: unknown, or no end. */
+int64_t fgi_settings_validations(const fg_trainer *trainer);
+
+/* ---- stages (prepare.c) ---------------------------------------------------------------------- */
+
+/* Makes sure that the stage has a loader and a program for these data. */
+fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err);
+/* Traces the programs again if variables have been frozen or made trainable since. */
+fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
+/* Compiles the program only. */
+fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err);
+/* The limit on the batches of an evaluation by the options, for a stage that is prepared; 0: none.
+ */
+int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);
+/* Before a launch: sets its scalars, such as valid rows, random keys, learning rate. batch NULL:
+ * the update of a step of several batches. self: the Trainer. */
+void fgi_stage_begin_launch(void *self, fgi_stage *stage, const fg_host_batch *batch);
+
+/* ---- memory (find_batch.c) ------------------------------------------------------------------- */
+
+/* Compiles the program of a step for these data, exactly as in training, without running it: the
+ * Trainer's client may be one of a topology. *out is borrowed, until the stage gets another
+ * program. Errors: those of fit before its first step. */
+fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
+                              const fg_fit_data *data, const fgi_executable **out, fg_error *err);
+/* Adds to the error of a fit that ran out of device memory which batch size fits, determined by
+ * compiling smaller ones. */
+void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+
+/* ---- the state in checkpoints (train_state.c) ------------------------------------------------ */
+
+/* Copies the state, between two steps. self: the Trainer. */
+fg_status fgi_state_take(void *self, fgi_snapshot **out, fg_error *err);
+/* Loads options.checkpoints.weights and .resume, once. */
+fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
+/* Loads the checkpoint at `path`, of this run, in the middle of a fit. */
+fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err);
+/* The run continues from the checkpoint that was loaded last: removes those from the list of the
+ * best that are not in its folder, or now hold another state, and makes `best` and `last` name a
+ * checkpoint of this past, not of one that the run has left. */
+fg_status fgi_state_settle(fg_trainer *trainer, fg_error *err);
+
+/* ---- evaluation (evaluate.c) ----------------------------------------------------------------- */
+
+/* Reads the first batch of the next pass in advance. */
+fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err);
+/* Makes a pass over the data of a stage that is prepared. Writes the metrics, at most
+ * FG_MAX_METRICS, to out_metrics and to the result. If it is stopped, is_stopping is set and they
+ * are not valid. */
+fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
+                       fg_metric *out_metrics, size_t *out_count, fg_error *err);
+
+/* Validates on the first options.validation.sanity_val_steps batches, before a fit that starts at
+ * step 0. */
+fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+
+/* ---- fit (fit.c) ----------------------------------------------------------------------------- */
 
 /* Takes the sums of training (windows.h): calls `log`, and looks for divergence. self: the
  * Trainer. */
 fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const fg_progress *at,
                        fg_error *err);
-/* Whether the call is to end early: a callback, a signal, a request, or the end of its time. */
-bool fgi_trainer_stops(fg_trainer *trainer);
-/* The current position of training, for a callback. */
-fg_progress fgi_progress_at(const fg_trainer *trainer);
-/* Calls `step_start` of all callbacks, in a fit. */
-void fgi_trainer_step_start(fg_trainer *trainer);
 
 #endif

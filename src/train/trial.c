@@ -10,7 +10,6 @@
 #include "optim/optimizer.h"
 #include "train/accumulate.h"
 #include "train/feed.h"
-#include "train/fit_settings.h"
 #include "train/call.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
@@ -120,7 +119,7 @@ static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *er
     trainer->cursor = trial->cursor;
     FGI_TRY(fgi_feed_drain(trainer->feed, err));
     FGI_TRY(fgi_trial_restore_variables(trial, err));
-    if (fgi_stage_program(stage) == NULL)
+    if (stage->program == NULL)
         return FG_OK;
     fgi_stage_drop_sums(stage); /* a step that failed has left no valid ones */
     return trial->has_sums ? fgi_stage_set_sums(stage, trial->sums, err)
@@ -137,7 +136,7 @@ static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
     const fg_host_batch *batch = NULL;
     for (int tries = 0; tries < 2 && batch == NULL; tries++) {
         if (trial->is_epoch_over)
-            FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trial->epoch++, 0, err));
+            FGI_TRY(fg_loader_start_epoch(stage->loader, trial->epoch++, 0, err));
         FGI_TRY(fgi_feed_next(trial->trainer->feed, stage, &batch, err));
         trial->is_epoch_over = batch == NULL || batch->is_last;
     }
@@ -152,7 +151,7 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
 {
     fg_trainer *trainer = trial->trainer;
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    fgi_accumulator *accumulator = fgi_stage_accumulator(stage);
+    fgi_accumulator *accumulator = stage->accumulator;
     fgi_event *arrived = NULL;
     fgi_stage_restart_sums(stage);
     fgi_accumulator_begin(accumulator);
@@ -189,12 +188,12 @@ fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
 
 const fgi_metrics *fgi_trial_metrics(const fgi_trial *trial)
 {
-    return fgi_stage_metrics(trial->trainer->stage[FGI_TRAIN]);
+    return &trial->trainer->stage[FGI_TRAIN]->metrics;
 }
 
 fg_status fgi_trial_memory(const fgi_trial *trial, fgi_memory *out, fg_error *err)
 {
-    return fgi_memory_of(trial->trainer, FGI_TRAIN, out, err);
+    return fgi_memory_of(&trial->trainer->model, trial->trainer->stage[FGI_TRAIN], out, err);
 }
 
 int fgi_trial_shards(const fgi_trial *trial) { return fgi_batch_shards(trial->trainer); }

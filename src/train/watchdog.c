@@ -23,7 +23,8 @@ static const int64_t SECOND = INT64_C(1000000000);
 /* Copied from a span, which the Trainer's thread may end at any time. */
 typedef struct watched {
     bool is_busy; /* false: with nothing that is watched; callbacks, for example */
-    int activity, stage;
+    int activity;
+    fgi_stage_kind stage;
     int64_t step;     /* counted per stage, starting at 1; 0: not a single step */
     fgi_event *event; /* being waited for, or NULL */
     int64_t since_ns;
@@ -45,21 +46,16 @@ struct fgi_watchdog {
     char checkpoint[512];
 };
 
-static const char *stage_name(int stage)
-{
-    static const char *const name[] = {"training", "validation", "test", "prediction"};
-    return name[stage];
-}
-
 /* ---- the report ------------------------------------------------------------------------------ */
 
 /* "training step 12" */
 static const char *step_text(const watched *watch, char *out, size_t size)
 {
     if (watch->step > 0)
-        (void)snprintf(out, size, "%s step %lld", stage_name(watch->stage), (long long)watch->step);
+        (void)snprintf(out, size, "%s step %lld", fgi_stage_noun(watch->stage),
+                       (long long)watch->step);
     else
-        (void)snprintf(out, size, "%s", stage_name(watch->stage));
+        (void)snprintf(out, size, "%s", fgi_stage_noun(watch->stage));
     return out;
 }
 
@@ -117,7 +113,7 @@ static void report(fgi_watchdog *dog, int64_t now_ns)
         fgi_log(FG_LOG_WARNING,
                 "compiling the %s step has taken %.0f s so far; the program is kept in the compile "
                 "cache, if one is set, so the next start will be faster",
-                stage_name(watch.stage), seconds);
+                fgi_stage_noun(watch.stage), seconds);
         (void)pthread_mutex_lock(&dog->mutex);
         return;
     }
@@ -128,7 +124,7 @@ static void report(fgi_watchdog *dog, int64_t now_ns)
     memcpy(checkpoint, dog->checkpoint, sizeof checkpoint);
     (void)pthread_mutex_unlock(&dog->mutex);
     const fg_hang hang = {.doing = doing,
-                          .stage = stage_name(watch.stage),
+                          .stage = fgi_stage_noun(watch.stage),
                           .step = watch.step,
                           .devices = devices,
                           .last_event = last,
@@ -247,7 +243,7 @@ static void watch(fgi_watchdog *dog, const fgi_span *span, int64_t now_ns)
     if (span != NULL)
         next = (watched){.is_busy = true,
                          .activity = span->activity,
-                         .stage = span->kind,
+                         .stage = (fgi_stage_kind)span->kind,
                          .step = span->number > 0 ? span->number : 0,
                          .event = span->awaited,
                          .since_ns = now_ns};
@@ -269,7 +265,7 @@ fgi_span_listener fgi_watchdog_listener(fgi_watchdog *dog)
     return (fgi_span_listener){.self = dog, .begun = on_begun, .ended = on_ended};
 }
 
-void fgi_watch_done(fgi_watchdog *dog, int stage, int64_t step)
+void fgi_watch_done(fgi_watchdog *dog, fgi_stage_kind stage, int64_t step)
 {
     if (!dog->is_running)
         return;

@@ -24,8 +24,8 @@ void fgi_watchdog_limit_compiling(fgi_watchdog *dog, int64_t limit_ns);
 
 /* Watches the spans of the Trainer's thread while it runs. */
 fgi_span_listener fgi_watchdog_listener(fgi_watchdog *dog);
-/* A step of this stage (fgi_stage_kind) has finished. */
-void fgi_watch_done(fgi_watchdog *dog, int stage, int64_t step);
+/* A step of this stage has finished. */
+void fgi_watch_done(fgi_watchdog *dog, fgi_stage_kind stage, int64_t step);
 /* Facts for the report. */
 void fgi_watch_client(fgi_watchdog *dog, const fg_client *client);
 void fgi_watch_checkpoint(fgi_watchdog *dog, const char *path);

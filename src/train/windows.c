@@ -80,12 +80,12 @@ size_t fgi_windows_means(const fgi_windows *windows, const float *open_sums, fg_
 {
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
     const fgi_stage *stage = windows->of.stage;
-    const fgi_metrics *metrics = fgi_stage_metrics(stage);
-    for (size_t i = 0; i < fgi_metrics_count(metrics); i++) {
+    const fgi_metrics *metrics = &stage->metrics;
+    for (size_t i = 0; i < metrics->count; i++) {
         sum[i] = windows->sum[i] + (open_sums != NULL ? (double)open_sums[2 * i] : 0);
         weight[i] = windows->weight[i] + (open_sums != NULL ? (double)open_sums[2 * i + 1] : 0);
     }
-    return fgi_metrics_values(metrics, fgi_stage_prefix(fgi_stage_get_kind(stage)), sum, weight,
+    return fgi_metrics_values(metrics, fgi_stage_prefix(stage->kind), sum, weight,
                               windows->class_sum, out);
 }
 
@@ -93,8 +93,8 @@ size_t fgi_windows_means(const fgi_windows *windows, const float *open_sums, fg_
 static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, const window *w,
                              fg_error *err)
 {
-    const size_t count = FGI_CLASS_COUNTS * (size_t)fgi_metrics_classes(list);
-    const float *sums = w->sums + 2 * fgi_metrics_count(list);
+    const size_t count = FGI_CLASS_COUNTS * (size_t)list->classes;
+    const float *sums = w->sums + 2 * list->count;
     if (windows->class_sum == NULL && count > 0)
         windows->class_sum = fgi_calloc(count, sizeof *windows->class_sum);
     if (windows->class_sum == NULL && count > 0)
@@ -107,10 +107,10 @@ static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, cons
 /* One window has arrived. */
 static fg_status deliver(fgi_windows *windows, const window *w, fg_error *err)
 {
-    const fgi_metrics *list = fgi_stage_metrics(windows->of.stage);
+    const fgi_metrics *list = &windows->of.stage->metrics;
     if (w->remains_open)
         return windows->of.take(windows->of.self, FGI_WINDOW_FIRST, w->sums, &w->at, err);
-    for (size_t i = 0; i < fgi_metrics_count(list); i++) {
+    for (size_t i = 0; i < list->count; i++) {
         windows->sum[i] += (double)w->sums[2 * i];
         windows->weight[i] += (double)w->sums[2 * i + 1];
     }
@@ -123,19 +123,19 @@ static fg_status deliver(fgi_windows *windows, const window *w, fg_error *err)
 static fg_status await(const fgi_windows *windows, fgi_event *event, fg_error *err)
 {
     const fgi_stage *stage = windows->of.stage;
-    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
+    const fgi_stage_kind kind = stage->kind;
     static const char *const names[] = {"metrics", "validation metrics", "test metrics", ""};
     const char *name = names[kind];
     const int64_t bytes = (int64_t)(fgi_stage_sum_count(stage) * sizeof(float));
     if (fgi_event_is_ready(event)) {
-        fgi_client_count_read(fgi_stage_client(stage), name, bytes, 0);
+        fgi_client_count_read(stage->client, name, bytes, 0);
         return fgi_event_wait(event, err);
     }
     fgi_span span = {FGI_READ, (int)kind, kind == FGI_TRAIN ? windows->of.cursor->step : -1,
                      "trainer", .name = "read metrics"};
     fgi_span_begin(windows->of.spans, &span);
     const fg_status status = fgi_event_wait(event, err);
-    fgi_client_count_read(fgi_stage_client(stage), name, bytes, fgi_span_end(&span));
+    fgi_client_count_read(stage->client, name, bytes, fgi_span_end(&span));
     return status;
 }
 
@@ -147,8 +147,7 @@ static fg_status read_failed(const fgi_windows *windows, int64_t step, fg_status
     const fg_status drained = fgi_feed_drain(windows->of.feed, &cause);
     if (drained == FG_OK)
         return fgi_context(err, status, "reading the %smetrics of step %lld",
-                           fgi_stage_prefix(fgi_stage_get_kind(windows->of.stage)),
-                           (long long)step);
+                           fgi_stage_prefix(windows->of.stage->kind), (long long)step);
     if (err != NULL)
         *err = cause;
     return drained;
@@ -236,7 +235,7 @@ fg_status fgi_windows_close(fgi_windows *windows, const fg_progress *at, fg_erro
 {
     window *w = NULL;
     fgi_stage *stage = windows->of.stage;
-    const bool is_training = fgi_stage_get_kind(stage) == FGI_TRAIN;
+    const bool is_training = stage->kind == FGI_TRAIN;
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS - 1, err));
@@ -278,10 +277,10 @@ bool fgi_windows_is_pending(const fgi_windows *windows) { return windows->restor
 
 static bool is_same(const fgi_saved_windows *saved, const fgi_metrics *metrics)
 {
-    if (saved->metric_count != fgi_metrics_count(metrics))
+    if (saved->metric_count != metrics->count)
         return false;
     for (size_t i = 0; i < saved->metric_count; i++)
-        if (strcmp(saved->metric[i], fgi_metrics_name(metrics, i)) != 0)
+        if (strcmp(saved->metric[i], metrics->name[i]) != 0)
             return false;
     return true;
 }
@@ -290,7 +289,7 @@ fg_status fgi_windows_continue(fgi_windows *windows, fg_error *err)
 {
     fgi_saved_windows *restored = &windows->restored;
     fgi_stage *stage = windows->of.stage;
-    const bool fits = is_same(restored, fgi_stage_metrics(stage)), is_open = restored->is_open;
+    const bool fits = is_same(restored, &stage->metrics), is_open = restored->is_open;
     if (restored->metric_count > 0 && !fits)
         fgi_windows_clear(windows); /* the task logs other metrics now */
     restored->metric_count = 0;

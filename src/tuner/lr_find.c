@@ -215,7 +215,7 @@ static fg_status find_loss(search *s, fg_error *err)
 {
     const fgi_metrics *metrics = fgi_trial_metrics(s->trial);
     s->loss_index = fgi_metrics_find(metrics, "loss");
-    return s->loss_index < fgi_metrics_count(metrics)
+    return s->loss_index < metrics->count
                ? FG_OK
                : fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
 }

@@ -393,7 +393,7 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
         .train = run->train, .global_batch_size = run->batch, .drop_last = run->drop_last};
     fgt_ok(fgi_stage_prepare(trainer, FGI_TRAIN, &data, &err));
     fgi_snapshot *snapshot = NULL;
-    fgt_ok(fgi_snapshot_take(trainer, &snapshot, &err));
+    fgt_ok(fgi_state_take(trainer, &snapshot, &err));
     fgt_ok(fgi_snapshot_write(snapshot, &err));
     fgi_snapshot_destroy(snapshot);
     curve_end(trainer);

@@ -90,7 +90,7 @@ static void gradients_are_exchanged_among_all_devices(void **state)
     const int64_t weights = 4 * (784 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10);
     int64_t bytes = 0;
     for (size_t i = 0; i < a.collective_count; i++) {
-        assert_int_equal(a.collectives[i].kind, FGI_ALL_REDUCE);
+        assert_int_equal(a.collectives[i].kind, FG_ALL_REDUCE);
         assert_int_equal(a.collectives[i].group, 8);
         bytes += a.collectives[i].bytes;
     }

@@ -23,7 +23,7 @@
 #include "toy.h"
 #include "callback/callback_rows.h"
 #include "train/divergence.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 #include "train/trainer.h"
 
 enum { SAMPLES = 64, BATCH = 8, EPOCHS = 4, EPOCH = SAMPLES / BATCH, STEPS = EPOCHS * EPOCH };

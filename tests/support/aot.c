@@ -220,7 +220,7 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
         trainer, &task, wanted->kind,
         &(fg_fit_data){.train = data, .val = data, .predict = data, .batch_size = each},
         &executable, &err));
-    out->state = fgi_trainer_state_bytes(trainer);
+    out->state = fgi_state_bytes_of(&trainer->model, trainer->client);
     out->compile_s = fg_client_stats_of(client).compile_s;
     read_numbers(executable, out);
     fg_trainer_destroy(trainer);
@@ -277,9 +277,9 @@ static void print(const aot_case *wanted, const aot_result *r)
         if (c->dots[d] + c->convs[d] > 0)
             printf(" %s %d dots %d convolutions", fg_dtype_name((fg_dtype)d), c->dots[d],
                    c->convs[d]);
-    for (int k = 0; k < FGI_COLLECTIVES; k++)
+    for (int k = 0; k < FG_COLLECTIVES; k++)
         if (c->collectives[k] > 0)
-            printf("; %s %d, %" PRId64 " bytes", fgi_collective_name((fgi_collective)k),
+            printf("; %s %d, %" PRId64 " bytes", fg_collective_name((fg_collective)k),
                    c->collectives[k], c->collective_bytes[k]);
     printf("\n");
 }
@@ -349,9 +349,9 @@ static void check_scatter(const aot_case *wanted, const aot_result *r)
     const int64_t *bytes = r->counts.collective_bytes;
     if (!scatters || r->device_count != 8 || wanted->kind != FGI_TRAIN || !is(wanted->model, "mlp"))
         return;
-    assert_true(bytes[FGI_REDUCE_SCATTER] > part - part / 10);
-    assert_true(bytes[FGI_REDUCE_SCATTER] < part + part / 10);
-    assert_true(bytes[FGI_ALL_REDUCE] < part / 4);
+    assert_true(bytes[FG_REDUCE_SCATTER] > part - part / 10);
+    assert_true(bytes[FG_REDUCE_SCATTER] < part + part / 10);
+    assert_true(bytes[FG_ALL_REDUCE] < part / 4);
 }
 
 /* Mixing samples needs one row of images and targets of other devices, in each of both ways. */
@@ -371,8 +371,8 @@ static void check_collectives(const aot_case *wanted, const aot_result *r)
     const bool is_alone = r->device_count == 1 || wanted->kind == FGI_PREDICT;
     if (is(wanted->strategy, "fsdp") && r->device_count > 1) {
         /* on many devices, libtpu gathers small shards with an all-reduce of zero-padded values */
-        const int sums = times[FGI_ALL_REDUCE] + times[FGI_REDUCE_SCATTER];
-        assert_true(times[FGI_ALL_GATHER] > 0 || (r->device_count > 8 && sums > 1));
+        const int sums = times[FG_ALL_REDUCE] + times[FG_REDUCE_SCATTER];
+        assert_true(times[FG_ALL_GATHER] > 0 || (r->device_count > 8 && sums > 1));
         assert_true(is_alone || sums > 0);
         check_scatter(wanted, r);
         return;
@@ -382,14 +382,14 @@ static void check_collectives(const aot_case *wanted, const aot_result *r)
     const int64_t all = wanted->kind == FGI_TRAIN ? r->state.parameters : 0;
     const bool is_mixed = wanted->precision != NULL && strstr(wanted->precision, "mixed") != NULL;
     const int64_t gradients = is_mixed ? all / 2 : all;
-    for (int k = 0; k < FGI_COLLECTIVES; k++) {
-        const bool wants_one = k == FGI_ALL_REDUCE && !is_alone;
-        if (k == FGI_PERMUTE && mixed_bytes(wanted) > 0) {
+    for (int k = 0; k < FG_COLLECTIVES; k++) {
+        const bool wants_one = k == FG_ALL_REDUCE && !is_alone;
+        if (k == FG_COLLECTIVE_PERMUTE && mixed_bytes(wanted) > 0) {
             assert_in_range(r->counts.collective_bytes[k], 1, mixed_bytes(wanted));
             continue;
         }
         if (wants_one != (times[k] > 0))
-            fail_msg("%d times %s", times[k], fgi_collective_name((fgi_collective)k));
+            fail_msg("%d times %s", times[k], fg_collective_name((fg_collective)k));
         /* batch norm adds the sums of its statistics in training */
         const bool has_norm = strncmp(wanted->model, "resnet", 6) == 0 && wanted->kind == FGI_TRAIN;
         const int64_t bytes = r->counts.collective_bytes[k],

@@ -210,9 +210,19 @@ fgi_logger_thread *board_start(const fg_logger_ops *as, board *b, int64_t patien
     return t;
 }
 
-fg_status board_open_log(fgi_logger_thread *t, int64_t *lines, fg_error *err)
+fg_status board_open_log(fgi_logger_thread *t, const fg_log_start *start, int64_t *lines,
+                         fg_error *err)
 {
-    return fgi_logger_thread_open(t, &(fg_log_start){.run_dir = "run", .lines = -1}, lines, err);
+    const fgi_logger_call call = {
+        .of = FGI_LOGGER_OPEN,
+        .start = start != NULL ? *start : (fg_log_start){.run_dir = "run", .lines = -1}};
+    return fgi_logger_thread_call(t, &call, lines, err);
+}
+
+fg_status board_log_line(fgi_logger_thread *t, const fg_log_line *line, fg_error *err)
+{
+    const fgi_logger_call call = {.of = FGI_LOGGER_LOG, .line = *line};
+    return fgi_logger_thread_call(t, &call, NULL, err);
 }
 
 void board_log_lines(fgi_logger_thread *t, int64_t from, int64_t count)
@@ -221,8 +231,34 @@ void board_log_lines(fgi_logger_thread *t, int64_t from, int64_t count)
         const fg_metric metrics[] = {{"a", (double)i}, {"b", 0.5}};
         const fg_log_line line = {.step = i, .metrics = metrics, .metric_count = 2};
         fg_error err = {0};
-        fgt_ok(fgi_logger_thread_log(t, &line, &err));
+        fgt_ok(board_log_line(t, &line, &err));
     }
+}
+
+static void send(fgi_logger_thread *t, const fgi_logger_call *call)
+{
+    fg_error err = {0};
+    fgt_ok(fgi_logger_thread_call(t, call, NULL, &err));
+}
+
+void board_log_item(fgi_logger_thread *t, const fg_log_item *item)
+{
+    send(t, &(fgi_logger_call){.of = FGI_LOGGER_ITEM, .item = *item});
+}
+
+void board_log_saved(fgi_logger_thread *t, const fg_log_saved *saved)
+{
+    send(t, &(fgi_logger_call){.of = FGI_LOGGER_SAVED, .saved = *saved});
+}
+
+void board_log_end(fgi_logger_thread *t, const fg_log_end *end)
+{
+    send(t, &(fgi_logger_call){.of = FGI_LOGGER_FINISH, .end = *end});
+}
+
+fg_status board_ask(fgi_logger_thread *t, fgi_logger_function of, fg_error *err)
+{
+    return fgi_logger_thread_call(t, &(fgi_logger_call){.of = of, .can_wait = true}, NULL, err);
 }
 
 const char *board_all_heard(void) { return heard; }

@@ -37,9 +37,17 @@ void board_set_gate(board *b, bool is_closed);
 void board_wait(board *b);
 
 fgi_logger_thread *board_start(const fg_logger_ops *as, board *b, int64_t patience_ns);
-fg_status board_open_log(fgi_logger_thread *t, int64_t *lines, fg_error *err);
+/* start: NULL: of the folder "run". */
+fg_status board_open_log(fgi_logger_thread *t, const fg_log_start *start, int64_t *lines,
+                         fg_error *err);
+fg_status board_log_line(fgi_logger_thread *t, const fg_log_line *line, fg_error *err);
 /* Logs lines of the steps from `from`, with the values step and 0.5; no failure is expected. */
 void board_log_lines(fgi_logger_thread *t, int64_t from, int64_t count);
+void board_log_item(fgi_logger_thread *t, const fg_log_item *item);
+void board_log_saved(fgi_logger_thread *t, const fg_log_saved *saved);
+void board_log_end(fgi_logger_thread *t, const fg_log_end *end);
+/* Calls flush or sync, and waits for the result of a required logger. */
+fg_status board_ask(fgi_logger_thread *t, fgi_logger_function of, fg_error *err);
 
 /* Setup and teardown of a test: collects the messages of the library. */
 int board_listen(void **state);

@@ -94,7 +94,7 @@ void curve_fit(const curve_run *run, curve *out)
     for (int i = 0; i < CURVE_STEPS; i++)
         out->loss[i] = (double)NAN;
     fg_trainer *trainer = fit(run, out);
-    fgt_ok(fgi_step_program_cost(fgi_stage_program(trainer->stage[FGI_TRAIN]), &cost, &err));
+    fgt_ok(fgi_step_program_cost(trainer->stage[FGI_TRAIN]->program, &cost, &err));
     out->argument_bytes = cost.argument_bytes;
     take_metrics(trainer, out);
     curve_end(trainer);

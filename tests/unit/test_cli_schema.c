@@ -615,7 +615,7 @@ static fgi_stage *a_stage(void)
 
 static fgi_stage *counted(size_t i)
 {
-    fgi_sample_rows *rows = fgi_stage_rows(a_stage());
+    fgi_sample_rows *rows = &a_stage()->rows;
     *rows = (fgi_sample_rows){.step = 7,
                               .samples = evaluations[i].samples,
                               .class_count = evaluations[i].classes,
@@ -696,11 +696,11 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
     r.task.is_classification = true;
     r.task.outputs = outputs;
     r.task.class_names = words + 1;
-    *fgi_stage_rows(a_stage()) = (fgi_sample_rows){.samples = 1,
-                                                   .class_count = classes,
-                                                   .confusion = confusion,
-                                                   .worst_count = 1,
-                                                   .worst = {{.index = 1, .prediction = -1}}};
+    a_stage()->rows = (fgi_sample_rows){.samples = 1,
+                                        .class_count = classes,
+                                        .confusion = confusion,
+                                        .worst_count = 1,
+                                        .worst = {{.index = 1, .prediction = -1}}};
     trainer.stage[FGI_VAL] = a_stage();
     fgt_ok(fgi_run_evaluation_make(&r, FG_OK, &err));
     fgi_run_put_classes(&r, out);

@@ -15,7 +15,6 @@
 #include "base/print.h"
 #include "toy_place.h"
 #include "callback/callback_rows.h"
-#include "log/log_item.h"
 #include "log/logger.h"
 
 static int open_all(void **state)
@@ -486,7 +485,7 @@ static void fit_images(bool is_float, bool is_image, int count)
     fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
     warnings = 0;
     fg_log_set(count_warnings, NULL);
-    const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err)); /* continues: no images of its own */
     fg_log_set(NULL, NULL);
@@ -539,7 +538,7 @@ static void images_that_are_too_large(void **state)
         fgt_ok(fg_dataset_create(&wide, NULL, &spec, &dataset, &err));
         fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
         fgt_ok(fg_trainer_add_named_callback(trainer, "log_images", "count=3", &err));
-        const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
+        const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = FG_NONE};
         assert_int_equal(fg_trainer_fit(trainer, &own, &data, &err), FG_EINVAL);
         fgt_message_is(err.message, says[i]);
         fg_trainer_destroy(trainer);

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "server.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 #define OPS (*fgi_mlflow_logger_row.ops)
 

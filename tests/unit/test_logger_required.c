@@ -37,14 +37,14 @@ static void a_required_logger_loses_no_line(void **state)
     assert_int_equal(board_heard("logger 'board' is too slow: 1024 lines are waiting in memory"),
                      1);
     board_set_gate(&b, false);
-    fgt_ok(fgi_logger_thread_catch_up(t, &err));
+    fgt_ok(board_ask(t, FGI_LOGGER_FLUSH, &err));
     assert_int_equal(b.logged, FGI_LOGGER_QUEUE + 500);
     assert_int_equal(b.last_step, FGI_LOGGER_QUEUE + 499);
     assert_int_equal(b.flushed, 1);
     board_set_gate(&b, true);
     board_log_lines(t, FGI_LOGGER_QUEUE + 500, FGI_LOGGER_QUEUE + 5); /* is not reported again */
     board_set_gate(&b, false);
-    fgt_ok(fgi_logger_thread_catch_up(t, &err));
+    fgt_ok(board_ask(t, FGI_LOGGER_FLUSH, &err));
     assert_int_equal(b.logged, 2 * FGI_LOGGER_QUEUE + 505);
     fgi_logger_thread_finish(t);
     fgi_logger_thread_destroy(t);
@@ -63,13 +63,13 @@ static void a_required_logger_reports_that_it_fails_and_recovers(void **state)
         set_failing(&b, true);
         board_log_lines(t, 0, 3);
         err = (fg_error){0};
-        assert_int_equal(fgi_logger_thread_catch_up(t, &err), FG_EIO);
+        assert_int_equal(board_ask(t, FGI_LOGGER_FLUSH, &err), FG_EIO);
         assert_string_equal(err.message, "no board");
         assert_int_equal(board_heard("logger 'board': no board; training continues"), round);
-        assert_int_equal(fgi_logger_thread_sync(t, &err), FG_EIO);
+        assert_int_equal(board_ask(t, FGI_LOGGER_SYNC, &err), FG_EIO);
         assert_int_equal(b.synced, round - 1);
         set_failing(&b, false);
-        fgt_ok(fgi_logger_thread_sync(t, &err));
+        fgt_ok(board_ask(t, FGI_LOGGER_SYNC, &err));
         assert_int_equal(b.synced, round);
         assert_int_equal(board_heard("logger 'board': the log is complete again"), round);
     }
@@ -87,8 +87,8 @@ static void the_log_is_complete_only_with_its_lines(void **state)
     fgi_logger_thread *t = start_required(&b, FGI_LOGGER_PATIENCE_NS);
     set_failing(&b, true);
     board_log_lines(t, 0, 1);
-    fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
-    assert_int_equal(fgi_logger_thread_catch_up(t, &err), FG_EIO);
+    board_log_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
+    assert_int_equal(board_ask(t, FGI_LOGGER_FLUSH, &err), FG_EIO);
     assert_int_equal(b.items, 1);
     assert_int_equal(board_heard("training continues"), 1);
     assert_int_equal(board_heard("complete again"), 0);
@@ -118,9 +118,9 @@ static void a_required_logger_is_waited_for(void **state)
         board_log_lines(t, 0, 3);
         assert_int_equal(pthread_create(&opener, NULL, open_when_waiting_is_reported, &b), 0);
         if (what == 0)
-            fgt_ok(board_open_log(t, &lines, &err));
+            fgt_ok(board_open_log(t, NULL, &lines, &err));
         else if (what == 1)
-            fgt_ok(fgi_logger_thread_sync(t, &err));
+            fgt_ok(board_ask(t, FGI_LOGGER_SYNC, &err));
         else if (what == 2)
             fgi_logger_thread_finish(t);
         if (what < 3)
@@ -145,14 +145,14 @@ static void a_required_logger_without_memory(void **state)
     fgi_logger_thread *t = start_required(&b, FGI_LOGGER_PATIENCE_NS);
     board_set_gate(&b, true);
     board_log_lines(t, 0, FGI_LOGGER_REQUIRED_QUEUE);
-    assert_int_equal(fgi_logger_thread_log(t, &line, &err), FG_ENOMEM);
+    assert_int_equal(board_log_line(t, &line, &err), FG_ENOMEM);
     board_set_gate(&b, false);
-    assert_int_equal(fgi_logger_thread_catch_up(t, &err), FG_ENOMEM);
-    assert_int_equal(fgi_logger_thread_log(t, &line, &err), FG_ENOMEM);
-    assert_int_equal(fgi_logger_thread_sync(t, &err), FG_ENOMEM);
-    fgt_ok(board_open_log(t, &lines, &err));
-    fgt_ok(fgi_logger_thread_log(t, &line, &err));
-    fgt_ok(fgi_logger_thread_sync(t, &err));
+    assert_int_equal(board_ask(t, FGI_LOGGER_FLUSH, &err), FG_ENOMEM);
+    assert_int_equal(board_log_line(t, &line, &err), FG_ENOMEM);
+    assert_int_equal(board_ask(t, FGI_LOGGER_SYNC, &err), FG_ENOMEM);
+    fgt_ok(board_open_log(t, NULL, &lines, &err));
+    fgt_ok(board_log_line(t, &line, &err));
+    fgt_ok(board_ask(t, FGI_LOGGER_SYNC, &err));
     fgi_logger_thread_destroy(t);
     board_unmake(&b);
     assert_int_equal(b.logged, FGI_LOGGER_REQUIRED_QUEUE + 1);
@@ -167,12 +167,12 @@ static void a_required_log_that_cannot_be_opened(void **state)
     board b;
     fgi_logger_thread *t = start_required(&b, FGI_LOGGER_PATIENCE_NS);
     b.fails_open = true;
-    assert_int_equal(board_open_log(t, &lines, &err), FG_EIO);
+    assert_int_equal(board_open_log(t, NULL, &lines, &err), FG_EIO);
     assert_string_equal(err.message, "no server");
     b.fails_open = false;
-    fgt_ok(board_open_log(t, &lines, &err));
+    fgt_ok(board_open_log(t, NULL, &lines, &err));
     board_log_lines(t, 0, 2);
-    fgt_ok(fgi_logger_thread_catch_up(t, &err));
+    fgt_ok(board_ask(t, FGI_LOGGER_FLUSH, &err));
     assert_int_equal(b.logged, 2);
     fgi_logger_thread_destroy(t);
     board_unmake(&b);
@@ -188,7 +188,7 @@ typedef struct syncing {
 static void *sync_log(void *self)
 {
     syncing *s = self;
-    s->status = fgi_logger_thread_sync(s->thread, &s->error);
+    s->status = board_ask(s->thread, FGI_LOGGER_SYNC, &s->error);
     return NULL;
 }
 
@@ -208,11 +208,11 @@ static void who_waits_for_lines_gets_the_failure_of_open(void **state)
     assert_int_equal(pthread_create(&opener, NULL, open_when_waiting_is_reported, &b), 0);
     board_log_lines(t, 0, 1);
     assert_int_equal(pthread_create(&saver, NULL, sync_log, &s), 0);
-    assert_int_equal(board_open_log(t, &lines, &err), FG_EIO);
+    assert_int_equal(board_open_log(t, NULL, &lines, &err), FG_EIO);
     (void)pthread_join(opener, NULL);
     (void)pthread_join(saver, NULL);
     assert_true(s.status == FG_OK || s.status == FG_EIO); /* it came first, or second */
-    assert_int_equal(fgi_logger_thread_sync(t, &err), FG_EIO);
+    assert_int_equal(board_ask(t, FGI_LOGGER_SYNC, &err), FG_EIO);
     assert_string_equal(err.message, "no server");
     fgi_logger_thread_destroy(t);
     board_unmake(&b);

@@ -21,7 +21,7 @@
 #include "base/print.h"
 #include "event_text.h"
 #include "log/event_file.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 #define OPS (*fgi_tensorboard_logger_row.ops)
 

@@ -23,15 +23,15 @@ static void every_line_arrives_in_order(void **state)
     board b;
     board_make(&b);
     fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
-    fgt_ok(board_open_log(t, &lines, &err));
+    fgt_ok(board_open_log(t, NULL, &lines, &err));
     assert_int_equal(lines, 7);
     assert_string_equal(b.run_dir, "run");
     board_log_lines(t, 0, 500);
-    fgt_ok(fgi_logger_thread_sync(t, &err));
+    fgt_ok(board_ask(t, FGI_LOGGER_SYNC, &err));
     char path[] = "run/checkpoints/step-1", why[] = "no memory";
-    fgi_logger_thread_saved(t, &(fg_log_saved){.path = path, .step = 12});
-    fgi_logger_thread_flush(t);
-    fgi_logger_thread_end(t, &(fg_log_end){.state = FG_LOG_FAILED, .message = why, .step = 500});
+    board_log_saved(t, &(fg_log_saved){.path = path, .step = 12});
+    fgt_ok(board_ask(t, FGI_LOGGER_FLUSH, &err));
+    board_log_end(t, &(fg_log_end){.state = FG_LOG_FAILED, .message = why, .step = 500});
     path[0] = why[0] = '?';
     fgi_logger_thread_finish(t);
     assert_string_equal(b.ended, "run/checkpoints/step-1 12, 2 no memory 500");
@@ -60,16 +60,16 @@ static void items_arrive_too(void **state)
                            {.name = "y", .op = op, .inputs = &input, .input_count = 1}};
     uint8_t pixels[] = {1, 2, 3, 4, 5, 6};
     double edges[] = {0, 1, 3}, counts[] = {5, 7};
-    fgi_logger_thread_item(
+    board_log_item(
         t, &(fg_log_item){
                .kind = FG_LOG_GRAPH, .name = name, .step = 9, .nodes = nodes, .node_count = 2});
-    fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_IMAGE,
-                                             .name = name,
-                                             .pixels = pixels,
-                                             .height = 1,
-                                             .width = 2,
-                                             .channels = 3});
-    fgi_logger_thread_item(
+    board_log_item(t, &(fg_log_item){.kind = FG_LOG_IMAGE,
+                                     .name = name,
+                                     .pixels = pixels,
+                                     .height = 1,
+                                     .width = 2,
+                                     .channels = 3});
+    board_log_item(
         t,
         &(fg_log_item){
             .kind = FG_LOG_HISTOGRAM, .name = name, .edges = edges, .counts = counts, .bins = 2});
@@ -78,7 +78,7 @@ static void items_arrive_too(void **state)
     pixels[5] = 0;
     edges[2] = counts[1] = 0;
     for (int i = 0; i < FGI_LOGGER_ITEMS; i++)
-        fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
+        board_log_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
     assert_int_equal(board_heard("is too slow: 64 texts, images or histograms are waiting"), 1);
     board_set_gate(&b, false);
     fgi_logger_thread_finish(t);
@@ -93,15 +93,16 @@ static void items_arrive_too(void **state)
 static void flushes_that_wait_are_one(void **state)
 {
     (void)state;
+    fg_error err = {0};
     board b;
     board_make(&b);
     b.is_closed = true;
     fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
     board_log_lines(t, 0, 1);
     for (int i = 0; i < 3; i++)
-        fgi_logger_thread_flush(t);
+        fgt_ok(board_ask(t, FGI_LOGGER_FLUSH, &err));
     board_log_lines(t, 1, 1);
-    fgi_logger_thread_flush(t);
+    fgt_ok(board_ask(t, FGI_LOGGER_FLUSH, &err));
     board_set_gate(&b, false);
     fgi_logger_thread_finish(t);
     assert_int_equal(b.logged, 2);
@@ -191,7 +192,7 @@ static void a_log_that_cannot_be_opened(void **state)
     board_make(&b);
     b.fails_open = true;
     fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
-    assert_int_equal(board_open_log(t, &lines, &err), FG_EIO);
+    assert_int_equal(board_open_log(t, NULL, &lines, &err), FG_EIO);
     assert_string_equal(err.message, "no server");
     board_log_lines(t, 0, 3);
     fgi_logger_thread_finish(t);
@@ -213,7 +214,7 @@ static void a_log_that_opens_late(void **state)
         b.is_closed = true;
         b.fails_open = fails;
         fgi_logger_thread *t = start(&b, BOARD_SHORT_NS);
-        fgt_ok(board_open_log(t, &lines, &err));
+        fgt_ok(board_open_log(t, NULL, &lines, &err));
         assert_int_equal(lines, -1);
         assert_int_equal(board_heard("logger 'board' has not opened its log in 0.02 s"), 1);
         board_log_lines(t, 0, 3);
@@ -250,12 +251,12 @@ static fg_status log_some(void *self, fg_error *err)
                                 .config = "a: 1",
                                 .settings = settings,
                                 .setting_count = 2};
-    status = fgi_logger_thread_open(t, &start, &lines, err);
+    status = board_open_log(t, &start, &lines, err);
     board_log_lines(t, 0, 2);
-    fgi_logger_thread_saved(t, &(fg_log_saved){.path = "p"});
-    fgi_logger_thread_flush(t);
-    assert_int_equal(fgi_logger_thread_sync(t, err), FG_OK);
-    fgi_logger_thread_end(t, &(fg_log_end){.message = "m"});
+    board_log_saved(t, &(fg_log_saved){.path = "p"});
+    assert_int_equal(board_ask(t, FGI_LOGGER_FLUSH, err), FG_OK);
+    assert_int_equal(board_ask(t, FGI_LOGGER_SYNC, err), FG_OK);
+    board_log_end(t, &(fg_log_end){.message = "m"});
     fgi_logger_thread_finish(t);
     fgi_logger_thread_destroy(t);
     board_unmake(b);

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "toy_place.h"
 #include "callback/callback_rows.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 static int open_all(void **state)
 {

@@ -337,10 +337,10 @@ static fgi_plan_collective collective(void (*set)(Fgi__Hlo__Instruction *i))
     set(i);
     finish(&b);
     fgi_plan_walk w = {.index = b.index, .out = &a};
-    fgi_plan_add_collective(&w, i, FGI_ALL_GATHER, &config, 3);
+    fgi_plan_add_collective(&w, i, FG_ALL_GATHER, &config, 3);
     assert_int_equal(a.collective_count, 1);
     fgi_plan_collective result = a.collectives[0];
-    fgi_plan_add_collective(&w, all, FGI_ALL_GATHER, &config, 1);
+    fgi_plan_add_collective(&w, all, FG_ALL_GATHER, &config, 1);
     assert_int_equal(a.collective_count, result.group == 16 ? 1 : 2); /* one for each size */
     result.algorithm = NULL;
     fgi_hlo_index_fini(&b.index);
@@ -402,15 +402,15 @@ static void an_collective_is_among_the_devices_of_a_group(void **state)
 
 static const struct {
     const char *opcode;
-    fgi_collective kind;
+    fg_collective kind;
     int64_t in, out;
     double sent; /* of the bytes */
 } sides[] = {
-    {"reduce-scatter", FGI_REDUCE_SCATTER, 1000, 500, 0.5},
-    {"all-gather", FGI_ALL_GATHER, 500, 1000, 0.5},
-    {"all-gather-start", FGI_ALL_GATHER, 500, 1000, 0.5},
-    {"collective-permute", FGI_PERMUTE, 1000, 1000, 1},
-    {"all-reduce", FGI_ALL_REDUCE, 1000, 1000, 1},
+    {"reduce-scatter", FG_REDUCE_SCATTER, 1000, 500, 0.5},
+    {"all-gather", FG_ALL_GATHER, 500, 1000, 0.5},
+    {"all-gather-start", FG_ALL_GATHER, 500, 1000, 0.5},
+    {"collective-permute", FG_COLLECTIVE_PERMUTE, 1000, 1000, 1},
+    {"all-reduce", FG_ALL_REDUCE, 1000, 1000, 1},
 };
 
 /* The larger of both sides counts, of two devices on a v4; of an operation that only starts, whose
@@ -554,7 +554,7 @@ static void a_collective_counts_where_it_starts(void **state)
     op(&b, fused, "custom-call", array(F32, NUMBERS(32)), NUMBERS(two[1]->id))->target = start;
     for (int is_fused = 0; is_fused < 2; is_fused++)
         for (int i = 0; i < 2; i++) {
-            fgi_collective kind;
+            fg_collective kind;
             int64_t bytes = 0;
             fused->is_fused = is_fused;
             assert_int_equal(fgi_hlo_collective_once(fused, two[i], &kind, &bytes),
@@ -818,8 +818,8 @@ static void operations_are_counted(void **state)
     assert_true(n.parameters == 2 && n.parameter_bytes == 512 + 128);
     assert_true(n.donated == 1 && n.donated_bytes == 512);
     assert_true(n.dots[FG_F32] == 1 && n.dots[FG_BF16] == 0 && n.convs[FG_BF16] == 1);
-    assert_true(n.collectives[FGI_ALL_REDUCE] == 1 && n.collective_bytes[FGI_ALL_REDUCE] == 512);
-    assert_true(n.collectives[FGI_ALL_GATHER] == 1 && n.collective_bytes[FGI_ALL_GATHER] == 32);
+    assert_true(n.collectives[FG_ALL_REDUCE] == 1 && n.collective_bytes[FG_ALL_REDUCE] == 512);
+    assert_true(n.collectives[FG_ALL_GATHER] == 1 && n.collective_bytes[FG_ALL_GATHER] == 32);
     assert_int_equal(n.custom_calls, 1);
     fgi_hlo_index_fini(&b.index);
 }

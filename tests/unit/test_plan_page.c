@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "out_file.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 
 static fg_error err;
 
@@ -122,8 +122,9 @@ static const char whole[] =
     "{'batch_size':64,'fits':true,'hbm_needed_bytes':7200000000,'cycles_per_sample':55002},"
     "{'batch_size':256,'fits':false,'hbm_needed_bytes':null,'cycles_per_sample':null}],"
     "'analysis':{'cycles':8000,'layers':[{'name':'layer1.0.conv1','file':'net.c','line':31,"
-    "'cycles':6000,'lost_cycles':1234,'worst_dimension':{'size':129,'padded':256,'unit':128,"
-    "'is_batch':true}}],'collectives':[{'kind':'all-reduce','count':2,'bytes':2692096,"
+    "'cycles':6000,'cycles_fraction':0.75,'lost_cycles':1234,'worst_dimension':{'size':129,"
+    "'padded':256,'unit':128,'kind':'batch'}}],'collectives':[{'kind':'all-reduce','count':2,'"
+    "bytes':2692096,"
     "'algorithm':'RotatedPincerEmitter','seconds':2.5e-05}],"
     "'slow':[{'what':'matmuls in f64','count':3,'layer':'head'}]},"
     "'input_needed_samples_per_s':83252,'input_needed_bytes_per_s':2e9,"
@@ -165,7 +166,7 @@ static void the_numbers_are_there(void **state)
                                         "net.c:31",
                                         "75.0 %",
                                         "1234",
-                                        "batch 129 is padded to 256",
+                                        "batch 129 to 256, none at 128",
                                         "all-reduce",
                                         "2692096",
                                         "RotatedPincerEmitter",
@@ -207,23 +208,6 @@ static void a_page_is_as_it_was(void **state)
     free(json);
 }
 
-/* Where the whole step's cycles are not known, layers are parts of their sum. */
-static void layers_are_parts_of_the_step(void **state)
-{
-    (void)state;
-    char *json = json_of("{'topologies':[{'name':'v4-8','devices':4,'fits':true,'analysis':"
-                         "{'layers':[{'name':'a','file':'net.c','cycles':300,'lost_cycles':7},"
-                         "{'name':'b','line':4,'cycles':500},{'name':'c','cycles':-9}]}}]}");
-    page p = page_of(json);
-    has(&p, "37.5 %");
-    has(&p, "62.5 %");
-    has(&p, "net.c");
-    assert_null(strstr(p.text, "net.c:"));
-    has(&p, "3 of 3 layers");
-    free(p.text);
-    free(json);
-}
-
 #define STACK "<div class=\"stack\" role=\"img\" aria-label=\"The parts in the table below\">"
 
 /* The part of a page from the heading of a section to the next one. */
@@ -258,11 +242,11 @@ static const struct {
     {"'sweep':[{'batch_size':0,'hbm_needed_bytes':5}]", "Batches", NULL},
     {"'analysis':{'cycles':10,'layers':[{'name':'a','cycles':5,'file':'x.c','line':3,"
      "'worst_dimension':{'size':8,'padded':8}},{'name':'b','cycles':2,'file':'y.c','line':0,"
-     "'lost_cycles':1,'worst_dimension':{'size':7,'padded':8,'is_batch':true}}]}",
-     "Layers", "<p class=\"note\">Cycles"},
+     "'lost_cycles':1,'worst_dimension':{'size':7,'padded':8,'kind':'batch'}}]}",
+     "Layers", "<p class=\"note\">"},
     {"'analysis':{'cycles':0,'layers':[{'name':'a','cycles':5},{'name':'b','cycles':-1},"
      "{'name':'c','worst_dimension':{'size':9,'padded':16}}]}",
-     "Layers", "<p class=\"note\">Cycles"},
+     "Layers", "<p class=\"note\">"},
     {"'analysis':{'slow':[{'count':1,'what':'gather'},{'count':3,'what':'sort','layer':'head'}]}",
      "Slow operations", "<ul>\n<li>1 x gather</li>\n<li>3 x sort, first in head</li>\n</ul>\n"},
     {"'hosts':1,'input_needed_samples_per_s':5,'input_measured_samples_per_s':4,"
@@ -276,7 +260,7 @@ static const struct {
     {"'parameter_bytes':30,'compiler':'v5'", "Memory per device", STACK},
     {"'parameter_bytes':30,'fingerprint':'c0ffee'", "Memory per device", STACK},
     {"'saturation_batch':1,'sweep':[{'batch_size':8,'fits':true,'hbm_needed_bytes':5,"
-     "'cycles_per_sample':0,'estimated_cycles':80},{'batch_size':16,'estimated_cycles':80}]",
+     "'cycles_per_sample':0},{'batch_size':16,'cycles_per_sample':5}]",
      "Batches",
      "<div class=\"plots\">\n<figure><figcaption>Cycles per sample by batch (compiler estimate)"},
     {"'analysis':{},'collectives':[{'kind':'all-gather','bytes':8}]",
@@ -285,8 +269,9 @@ static const struct {
      "'input_host_samples_per_s':4,'input_host_bytes_per_s':40,'input_measured_samples_per_s':5,"
      "'input_measured_bytes_per_s':50",
      "Input", "<div class=\"wide\">"},
-    {"'input_needed_samples_per_s':5", "Input", NULL},
-    {"'input_measured_samples_per_s':5", "Input", NULL},
+    {"'input_needed_samples_per_s':5", "Input", "<div class=\"wide\">"},
+    {"'input_measured_samples_per_s':5", "Input", "<div class=\"wide\">"},
+    {"'input_host_samples_per_s':5", "Input", NULL},
 };
 
 static void sections_of_a_machine(void **state)
@@ -318,7 +303,7 @@ static void sections_of_a_machine(void **state)
     fgi_buf_fini(&all);
 }
 
-/* The worst of many layers; the cycles of a batch may be those of all its samples. */
+/* The worst of many layers. */
 static void a_part_of_many_layers_is_listed(void **state)
 {
     static const int counts[] = {12, 13};
@@ -332,7 +317,7 @@ static void a_part_of_many_layers_is_listed(void **state)
         }
         json_t *root =
             json_pack("{s:[{s:{s:o}, s:[{s:i, s:i}]}]}", "topologies", "analysis", "layers", layers,
-                      "sweep", "batch_size", 8, "estimated_cycles", 4000);
+                      "sweep", "batch_size", 8, "cycles_per_sample", 500);
         char *json = json_dumps(root, 0);
         page p = page_of(json);
         has(&p, "layer-11");
@@ -440,13 +425,13 @@ static void what_is_missing_is_left_out(void **state)
 static void names_are_nothing_but_names(void **state)
 {
 #define NASTY "</td><hostile onload='x'>&amp;]]>\\\"'\\u0001\\uffff`id`$(id)"
-    const page p = page_of("{\"topologies\":[{\"name\":\"" NASTY "\",\"error\":\"" NASTY
-                           "\",\"reason\":\"" NASTY "\",\"compiler\":\"" NASTY
-                           "\",\"input_needed_samples_per_s\":2,\"input_verdict\":\"" NASTY
-                           "\",\"input_measured_samples_per_s\":1,\"layers\":[{\"name\":\"" NASTY
-                           "\",\"file\":\"" NASTY "\"}],\"collectives\":[{\"kind\":\"" NASTY
-                           "\",\"algorithm\":\"" NASTY "\"}],\"slow\":[{\"what\":\"" NASTY
-                           "\",\"layer\":\"" NASTY "\"}]}]}");
+    const page p = page_of(
+        "{\"topologies\":[{\"name\":\"" NASTY "\",\"error\":\"" NASTY "\",\"reason\":\"" NASTY
+        "\",\"compiler\":\"" NASTY "\",\"input_needed_samples_per_s\":2,\"input_verdict\":\"" NASTY
+        "\",\"input_measured_samples_per_s\":1,\"analysis\":{\"layers\":[{\"name\":\"" NASTY
+        "\",\"file\":\"" NASTY "\"}],\"collectives\":[{\"kind\":\"" NASTY
+        "\",\"algorithm\":\"" NASTY "\"}],\"slow\":[{\"what\":\"" NASTY "\",\"layer\":\"" NASTY
+        "\"}]}}]}");
     static const char shown[] =
         "</td><hostile onload='x'>&amp;]]>\"'\xef\xbf\xbd\xef\xbf\xbd`id`$(id)";
     int count = 0;
@@ -486,7 +471,6 @@ static void a_page_is_replaced_as_a_whole(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_numbers_are_there),
     cmocka_unit_test(a_page_is_as_it_was),
-    cmocka_unit_test(layers_are_parts_of_the_step),
     cmocka_unit_test(sections_of_a_machine),
     cmocka_unit_test(a_part_of_many_layers_is_listed),
     cmocka_unit_test(input_of_a_pod_is_shared_by_its_hosts),

@@ -7,14 +7,36 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "golden.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 
 static char *printed(const json_t *plan)
 {
     fgi_buf text = {0};
-    fgi_plan_print(&text, plan);
+    fgi_plan_lines_put(&text, plan);
     return fgi_buf_take(&text);
+}
+
+/* The plan of a machine for each line that is an object: the analyses of test_plan_analysis. */
+static void print_analyses(FILE *out, const char *name)
+{
+    char *data, *rest;
+    size_t size;
+    fg_error err = {0};
+    fgt_ok(fgi_file_read(name, 1 << 20, &data, &size, &err));
+    rest = data;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        json_t *analysis = *line == '{' ? json_loads(line, 0, NULL) : NULL;
+        if (analysis == NULL)
+            continue;
+        json_t *plan = json_pack("{s:s, s:o}", "name", "a machine", "analysis", analysis);
+        char *text = printed(plan);
+        (void)fprintf(out, "%s--\n", text);
+        fgi_free(text);
+        json_decref(plan);
+    }
+    fgi_free(data);
 }
 
 static void plans_are_printed(void **state)
@@ -35,6 +57,8 @@ static void plans_are_printed(void **state)
         (void)fprintf(out, "%s--\n", text);
         fgi_free(text);
     }
+    print_analyses(out, FGT_SOURCE_DIR "/tests/golden/plan/made.txt");
+    print_analyses(out, FGT_SOURCE_DIR "/tests/golden/plan/analyses.txt");
     assert_int_equal(fclose(out), 0);
     fgt_golden("plan/printed.txt", all);
     free(all);

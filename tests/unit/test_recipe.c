@@ -22,7 +22,7 @@
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
-#include "report/plan_page.h"
+#include "report/plan_doc.h"
 #include "show.h"
 
 static const char yaml[] =
@@ -227,7 +227,7 @@ static fg_status show_plan(fg_error *err)
     json_t *plan = NULL;
     fg_status status = fgi_json_parse("plan", 0, json, sizeof json - 1, &plan, err);
     if (status == FG_OK) {
-        fgi_plan_print(&lines, plan);
+        fgi_plan_lines_put(&lines, plan);
         fgi_plan_page_put(&page, "run.yaml", plan);
         chip_table_print(&chips, true);
         lines.failed |= page.failed || chips.failed;

@@ -10,7 +10,7 @@
 #include "nn/model.h"
 #include "optim/optimizer.h"
 #include "callback/callback_rows.h"
-#include "log/loggers.h"
+#include "log/logger.h"
 
 static fg_registry *make(void)
 {

@@ -20,7 +20,7 @@
 #include "input/json_file.h"
 #include "recipe/for_program.h"
 #include "report/run_doc.h"
-#include "report/thumbnail.h"
+#include "doc/thumbnail.h"
 
 static fg_error err;
 static const char *folder;
@@ -136,7 +136,7 @@ static void lines_have_the_numbers(void **state)
     has(text, "  a.c:9        3   12 B  250 ms\n");
     has(text, "  lr          0.25     -        -\n"); /* neither value is the better one */
     has(text, "  train_loss   nan     -        -\n");
-    has(text, "\ntrain_*: means over the steps since the previous log line\n");
+    has(text, "\n  train_*: means over the steps since the previous log line\n");
     assert_null(strstr(text, "wall_time"));
     has(text, "  val_acc      0.5  0.75       20\n");
     assert_null(strstr(text, "checkpoint ")); /* null: unknown */
@@ -577,7 +577,7 @@ static char *evaluated_page(int count, const char *image)
     put_evaluation_of(&page, shown);
     json_decref(shown);
     assert_false(page.failed);
-    return fgi_take_text(&page);
+    return fgi_buf_take(&page);
 }
 
 /* The matrix, and of more classes than a phone shows, the most frequent confusions. */

@@ -20,6 +20,8 @@
 #include "train/feed.h"
 #include "train/ledger.h"
 #include "log/logger.h"
+#include "pjrt/plugin.h"
+#include "train/run_folder.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)
@@ -34,7 +36,8 @@ static fgi_logger *open_logger(const char *folder, int64_t from_step, int64_t li
 {
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_create(folder, 0, from_step, lines, &logger, &err));
+    fgt_ok(fgi_logger_init(NULL, &logger, &err));
+    fgt_ok(fgi_logger_open(logger, folder, from_step, lines, &err));
     return logger;
 }
 
@@ -468,7 +471,8 @@ static fg_status fit_task(const fg_task *one, const char *folder, FILE *progress
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.resume = folder != NULL ? "auto" : NULL,
                                         .output.progress = progress};
-    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {
+        .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, one, &data, err);
@@ -809,18 +813,27 @@ static void a_bar_on_a_terminal(void **state)
 
 static void only_the_first_process_writes_a_log(void **state)
 {
-    fg_error err = {0};
+    static fg_client one;
+    static fgi_call call;
     const char *folder = fgt_temp_folder();
-    fgi_logger *logger = NULL;
+    const fg_trainer_checkpoints options = {.run_dir = folder};
+    const fgi_cursor start = {.log_lines = -1};
     (void)state;
     for (int process = 3; process >= 0; process--) {
-        fgt_ok(fgi_logger_create(folder, process, 0, -1, &logger, &err));
-        assert_int_equal(logger != NULL, process == 0);
-        assert_int_equal(fgi_logger_lines(logger), process == 0 ? 0 : -1);
-        fgt_ok(fgi_logger_sync(logger, &err));
+        fg_error err = {0};
+        fgi_run *run = NULL;
+        fgi_callbacks *list = NULL;
+        one.info.process_index = process;
+        fgt_ok(fgi_run_create(&options, NULL, &run, &err));
+        fgt_ok(fgi_callbacks_create(&call, &list, &err));
+        fgt_ok(fgi_run_open(run, &one, &start, list, &err));
+        assert_int_equal(fgi_run_logger(run) != NULL, process == 0);
+        assert_int_equal(fgi_logger_lines(fgi_run_logger(run)), process == 0 ? 0 : -1);
+        fgt_ok(fgi_logger_sync(fgi_run_logger(run), &err));
         assert_int_equal(fgi_file_exists(fgt_path(folder, "metrics.jsonl")), process == 0);
+        fgi_callbacks_destroy(list);
+        fgi_run_destroy(run);
     }
-    fgi_logger_ops.destroy(logger);
 }
 
 static const struct CMUnitTest tests[] = {

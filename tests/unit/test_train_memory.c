@@ -37,7 +37,7 @@ static fixture begin(int64_t batch_size)
     fgt_ok(fg_client_open(&client, &f.client, &err));
     fgt_ok(toy_create(&(fg_trainer_options){.devices.client = f.client, .limits.max_steps = 2},
                       &f.trainer, &err));
-    f.data = (fg_fit_data){.train = f.train, .batch_size = batch_size, .workers = -1};
+    f.data = (fg_fit_data){.train = f.train, .batch_size = batch_size, .workers = FG_NONE};
     return f;
 }
 
