@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "init.h"
 #include "init_put.h"
-#include "recipe/run_infer.h"
+#include "recipe/run/run.h"
 
 static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
 

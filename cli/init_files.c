@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "init_look.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 #include "base/file.h"
 #include "base/print.h"
 #include "base/alloc.h"

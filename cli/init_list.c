@@ -13,7 +13,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "data/csv_images.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 #include "init_put.h"
 
 enum { MOST_COLUMNS = 64, MOST_CLASSES = 100 };

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "init.h"
 #include "init_put.h"
-#include "recipe/for_program.h"
+#include "recipe/plan/run_plan.h"
 #include "base/alloc.h"
 
 enum { MANY_FILES = 2000 };

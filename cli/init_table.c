@@ -11,7 +11,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "input/csv_table.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 
 /* A column with more categories is probably no feature, and an error of `fit`. */
 enum { MOST_CATEGORIES = 1000 };

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recipe/run.h"
+#include "recipe/run/run.h"
+#include "recipe/plan/run_plan.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -11,8 +11,8 @@
 
 #include "golden.h"
 #include "input/json_file.h"
-#include "recipe/run.h"
-#include "recipe/run_compare.h"
+#include "recipe/run/run.h"
+#include "recipe/run/run_compare.h"
 #include "report/run_view.h"
 #include "train/sample_rows.h"
 #include "train/stage.h"

@@ -17,7 +17,8 @@
 #include "input/json_file.h"
 #include "pjrt/plugin.h"
 #include "plan_process.h"
-#include "recipe/run.h"
+#include "recipe/run/run.h"
+#include "recipe/plan/run_plan.h"
 #include "report/run_view.h"
 #include "train/trainer.h"
 

@@ -17,9 +17,9 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "pjrt/plugin.h"
-#include "recipe/run_format.h"
-#include "recipe/run_record.h"
-#include "recipe/sweep_record.h"
+#include "recipe/run/run_format.h"
+#include "recipe/run/run.h"
+#include "recipe/sweep/sweep.h"
 #include "train/stage.h"
 #include "train/trainer.h"
 

@@ -19,8 +19,8 @@
 #include "base/file.h"
 #include "base/run_lock.h"
 #include "other_run.h"
-#include "recipe/for_program.h"
-#include "recipe/run.h"
+#include "recipe/folder/run_dir.h"
+#include "recipe/run/run.h"
 
 static fg_error err;
 static const char *folder;
