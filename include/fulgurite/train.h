@@ -360,6 +360,12 @@ FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_ta
  * memory needed (-1: unknown, because compilation failed), and whether that fits. */
 typedef void fg_batch_tried_fn(void *self, int64_t batch_size, int64_t need_bytes, bool fits);
 
+typedef struct fg_batch_find_options {
+    fg_batch_tried_fn *tried; /* [NULL: none] */
+    void *self;               /* first argument of `tried` */
+    uint64_t reserved[4];
+} fg_batch_find_options;
+
 typedef struct fg_batch_fit {
     int64_t batch_size;        /* the largest that fits, per device; 0: none fits */
     int64_t global_batch_size; /* on all devices together */
@@ -372,11 +378,11 @@ typedef struct fg_batch_fit {
 
 /* Finds the largest batch size whose training step leaves 10 % of each device's memory free, to
  * within 1/16, by compiling the step for several sizes, starting with data->batch_size. Nothing is
- * executed. tried may be NULL. Errors: those of fg_trainer_fit before its first step;
+ * executed. options may be NULL. Errors: those of fg_trainer_fit before its first step;
  * FG_EUNSUPPORTED if the amount of memory is unknown. */
 FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task,
                                                    const fg_fit_data *data,
-                                                   fg_batch_tried_fn *tried, void *self,
+                                                   const fg_batch_find_options *options,
                                                    fg_batch_fit *out, fg_error *err);
 
 /* Returns the module that the task built, borrowed; NULL before the first fit or evaluation. */

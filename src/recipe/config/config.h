@@ -154,8 +154,8 @@ fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_ent
 fg_status fgi_config_set(fgi_config *c, const char *path, const char *text, const char *place,
                          fg_error *err);
 /* The same by the elements of a list. */
-fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_text *items,
-                               size_t count, const char *place, fg_error *err);
+fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_items *items,
+                               fg_error *err);
 /* Resets a key to its default. */
 fg_status fgi_config_reset(fgi_config *c, const char *path, fg_error *err);
 
