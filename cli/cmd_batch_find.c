@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_FIND_BATCH}, .draw = "never"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_FIND_BATCH}, .draw = "never"};
 static const cli_option options[] = {RUN_PRINT_CONFIG, RUN_SUMMARY, RUN_QUIET, CLI_END};
 
 static int run(const cli_call *call) { return cli_run(call, &settings); }

@@ -3,21 +3,21 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_FIT}, .draw = "auto"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_FIT}, .draw = "auto"};
 static const cli_option options[] = {
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
              "plot the loss and print the confusion matrix (auto: on a terminal)"),
     RUN_PRINT_CONFIG,
     CLI_FLAG(0, "print-schedule", &settings.is_schedule,
              "show the learning rate and momentum of the steps, and exit"),
-    CLI_FLAG(0, "fast-dev-run", &settings.recipe.fit.fast_dev_run,
+    CLI_FLAG(0, "fast-dev-run", &settings.command.fit.fast_dev_run,
              "run one training and one validation batch to find errors; write no files"),
     CLI_OPTIONAL(
-        'r', "resume", &settings.recipe.fit.resume, "last|best|auto|PATH",
+        'r', "resume", &settings.resume, "last|best|auto|PATH",
         "resume an earlier run (default: its last checkpoint; auto: only if there is one)"),
-    CLI_FLAG(0, "overwrite", &settings.recipe.fit.overwrite,
+    CLI_FLAG(0, "overwrite", &settings.command.fit.overwrite,
              "delete the checkpoints of an earlier run in the same folder"),
-    CLI_OPTIONAL(0, "profile", &settings.recipe.fit.profile, "FIRST:LAST",
+    CLI_OPTIONAL(0, "profile", &settings.profile, "FIRST:LAST",
                  "take a profile of these steps (default: ten after the first ten)"),
     CLI_LIST(0, "sweep", &settings.sweep, "KEY=VALUE,VALUE",
              "train once for each value of a key; several --sweep: for each combination"),

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PREDICT}, .draw = "never"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_PREDICT}, .draw = "never"};
 static const cli_option options[] = {
-    RUN_CKPT(predict),
+    RUN_CKPT,
     CLI_TEXT('o', "out", &settings.out, "FILE",
              "write a .csv, .tsv, .json, .jsonl or .npy file, row by row (default, and -: CSV on "
              "standard output)"),

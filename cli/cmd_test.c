@@ -3,10 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_TEST}, .draw = "never"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_TEST}, .draw = "never"};
 static const cli_option options[] = {
-    RUN_CKPT(evaluate), RUN_DRAW_CONFUSION, RUN_PRINT_CONFIG, RUN_SUMMARY,
-    RUN_PROGRESS,       RUN_QUIET,          CLI_END,
+    RUN_CKPT, RUN_DRAW_CONFUSION, RUN_PRINT_CONFIG, RUN_SUMMARY, RUN_PROGRESS, RUN_QUIET, CLI_END,
 };
 
 static int run(const cli_call *call) { return cli_run(call, &settings); }
