@@ -13,7 +13,7 @@
 #include "out_file.h"
 
 static bool as_json, skips_test, fixes, skips_network;
-static const char *timeout = "60";
+static double timeout_s = 60;
 static const char *root, *data, *accelerator, *devices, *metadata;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
@@ -23,8 +23,8 @@ static const cli_option options[] = {
     CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu",
              "accelerator to test (default: auto)"),
     CLI_TEXT(0, "devices", &devices, "LIST", "devices to test, as in trainer.devices"),
-    CLI_TEXT(0, "timeout", &timeout, "SECONDS",
-             "give up on devices that do not answer for this long (default: 60)"),
+    CLI_NUMBER(0, "timeout", &timeout_s, FLOAT, "0<..", "SECONDS",
+               "give up on devices that do not answer for this long (default: 60)"),
     CLI_TEXT(0, "data", &data, "FOLDER", "measure how fast the files in FOLDER are read"),
     CLI_TEXT(0, "metadata", &metadata, "URL", "metadata server to query (default: Google Cloud's)"),
     CLI_TEXT(0, "root", &root, "FOLDER",
@@ -72,7 +72,7 @@ void checkup_run(checkup *d, const checkup_options *o)
         checkup_run_test(d, o->accelerator, o->devices, o->timeout_s);
 }
 
-static int examine(fg_host *host, double timeout_s)
+static int examine(fg_host *host)
 {
     static checkup d;
     fg_error err = {0};
@@ -94,19 +94,16 @@ static int examine(fg_host *host, double timeout_s)
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    double timeout_s;
     const fg_host_options opening = {
         .root = root, .metadata = metadata, .no_network = skips_network};
     if (fixes != (call->count > 0))
         return cli_complain(CLI_USAGE, "doctor",
                             fixes ? "--fix requires a command: --fix -- fulgurite fit run.yaml"
                                   : "a command requires --fix: doctor --fix -- COMMAND");
-    if (cli_read_number("timeout", timeout, 1, &timeout_s, &err) != FG_OK)
-        return cli_complain(CLI_USAGE, "doctor", "%s", err.message);
     fg_host *host = NULL;
     if (fg_host_open(&opening, &host, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "doctor", "%s", err.message);
-    const int status = fixes ? run_fixed(host, call) : examine(host, timeout_s);
+    const int status = fixes ? run_fixed(host, call) : examine(host);
     fg_host_close(host);
     return status;
 }

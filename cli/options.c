@@ -5,8 +5,10 @@
  * option, which is passed on as an override without parsing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
 #include "base/text.h"
 #include "key_help.h"
+#include "option/option.h"
 
 #include <string.h>
 #include <strings.h>
@@ -142,6 +144,35 @@ static bool set_text(parser *p, const cli_option *o, const char *text)
     return true;
 }
 
+/* Checks a number like an option of a configuration. */
+static bool set_number(parser *p, const cli_option *o, const char *text)
+{
+    char name[64];
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    void *number = NULL;
+    const fg_option row = {
+        .name = name, .kind = o->number, .range = o->range, .example = "1", .help = o->help};
+    const fg_entry entry = {
+        .name = name, .options = &row, .option_count = 1, .size = sizeof(int64_t)};
+    const fg_option_text item = {.text = text};
+    (void)snprintf(name, sizeof name, "--%s", o->name);
+    fg_status status = fg_option_values_create(NULL, &row, 1, &values, &err);
+    if (status == FG_OK)
+        status = fg_option_set_items(values, name, &item, 1, NULL, &err);
+    if (status == FG_OK)
+        status = fgi_row_create(&entry, values, &number, &err);
+    if (status == FG_OK)
+        memcpy(o->value, number, sizeof(int64_t)); /* or of a double */
+    fgi_free(number);
+    fg_option_values_destroy(values);
+    if (status == FG_OK)
+        return true;
+    p->is_over = true;
+    p->status = cli_complain(CLI_USAGE, p->command->name, "%s", err.message);
+    return false;
+}
+
 static bool show_help(parser *p)
 {
     cli_print_help(stdout, p->command);
@@ -166,7 +197,8 @@ static bool apply(parser *p, const cli_option *o, const char *text)
         text = "";
     if (text == NULL && p->next == p->argc)
         return usage(p, "a value is missing for option", o->name, NULL);
-    return set_text(p, o, text != NULL ? text : p->argv[p->next++]);
+    text = text != NULL ? text : p->argv[p->next++];
+    return o->kind == CLI_KIND_NUMBER ? set_number(p, o, text) : set_text(p, o, text);
 }
 
 /* Whether the next word is the value of a boolean key; "--KEY" alone means true. */
@@ -250,7 +282,7 @@ static bool parse_letters(parser *p, const char *word)
             return refuse(p, "unknown option", "-", word, word);
         if (o == NULL)
             return refuse(p, "unknown option", "-", (const char[]){*at, '\0'}, NULL);
-        if (o->kind == CLI_KIND_TEXT || o->kind == CLI_KIND_LIST)
+        if (o->kind != CLI_KIND_FLAG && o->kind != CLI_KIND_OPTIONAL)
             return apply(p, o, at[1] != '\0' ? at + 1 : NULL);
         if (!apply(p, o, NULL))
             return false;

@@ -18,7 +18,6 @@
 #include "base/print.h"
 #include "base/run_lock.h"
 #include "base/thread.h"
-#include "base/duration.h"
 #include "report/sweep_view.h"
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -177,7 +176,7 @@ static void say_end(const char *folder, const stop_options *o)
     fgi_free(last);
 }
 
-static fg_status stop(const char *folder, const stop_options *o, double timeout_s, fg_error *err)
+static fg_status stop(const char *folder, const stop_options *o, fg_error *err)
 {
     fgi_holder who;
     char by[320];
@@ -195,20 +194,16 @@ static fg_status stop(const char *folder, const stop_options *o, double timeout_
         state == FGI_LOCK_UNKNOWN ? "; whether it still runs cannot be seen from this host" : "");
     if (o->no_wait)
         return FG_OK;
-    FGI_TRY(wait_for_end(folder, timeout_s, err));
+    FGI_TRY(wait_for_end(folder, o->timeout_s, err));
     say_end(folder, o);
     return FG_OK;
 }
 
 fg_status stop_run(const char *run, const stop_options *o, fg_error *err)
 {
-    double timeout_s = 0;
     char *folder;
-    if (o->timeout != NULL && !fgi_parse_duration(fgi_str_of(o->timeout), &timeout_s))
-        return fgi_fail(err, FG_EINVAL,
-                        "timeout: expected a duration such as 90s or 8h30m, got '%s'", o->timeout);
     FGI_TRY(find(run, &folder, err));
-    const fg_status status = stop(folder, o, timeout_s, err);
+    const fg_status status = stop(folder, o, err);
     fgi_free(folder);
     return status;
 }

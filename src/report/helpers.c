@@ -3,13 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/helpers.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/print.h"
 #include "base/thread.h"
 #include "input/json_file.h"
@@ -21,28 +18,6 @@ char *fgi_strndup(const char *text, size_t size)
     if (copy != NULL)
         memcpy(copy, text, length);
     return copy;
-}
-
-bool fgi_refuse_memory(fg_error *err)
-{
-    (void)fgi_no_memory(err);
-    return false;
-}
-
-bool fgi_refuse(fg_error *err, const char *format, ...)
-{
-    va_list args;
-    *err = (fg_error){.status = FG_EINVAL};
-    va_start(args, format);
-    (void)fgi_vsnprintf(err->message, sizeof(err->message), format, args);
-    va_end(args);
-    fgi_failed(err);
-    return false;
-}
-
-bool fgi_refuse_errno(fg_error *err, const char *what, const char *path)
-{
-    return fgi_refuse(err, "cannot %s '%s': %s", what, path, fgi_errno_text(errno));
 }
 
 char *fgi_take_text(fgi_buf *buf)

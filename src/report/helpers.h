@@ -1,4 +1,4 @@
-/* helpers.h - helpers for reports and recipes: errors in the user's input, JSON, the clock.
+/* helpers.h - helpers for reports and recipes: JSON, the clock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_HELPERS_H
@@ -14,13 +14,6 @@
 #include "base/text.h"
 #include "base/buf.h"
 
-/* Sets err to FG_EINVAL and returns false, for functions that return bool. */
-bool fgi_refuse(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
-/* The same from errno: "cannot open 'path': No such file or directory". */
-bool fgi_refuse_errno(fg_error *err, const char *what, const char *path);
-
-/* Sets err to FG_ENOMEM and returns false. */
-bool fgi_refuse_memory(fg_error *err);
 /* A copy of the first bytes of a string (fgi_free), or NULL. */
 char *fgi_strndup(const char *text, size_t size);
 
