@@ -39,8 +39,4 @@ void fgi_doctor_find(fg_host *host, fg_severity severity, const char *code, cons
 /* Recommends a change of a variable; the first recommendation for a name is kept. */
 void fgi_doctor_fix(fg_host *host, const char *name, const char *value);
 
-/* An attribute of the instance ("tpu-env") from the metadata server, or from a file in a test.
- * False if it does not exist. */
-bool fgi_metadata_get(const fg_host *host, const char *attribute, char *out, size_t size);
-
 #endif

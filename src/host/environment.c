@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "host/doctor.h"
+#include "host/http.h"
+
+enum { METADATA_TIMEOUT_MS = 1000 };
 
 static const char *place_of(const fg_host *host)
 {
@@ -47,42 +50,42 @@ static bool env_value(const char *text, const char *name, char *out, size_t size
     return false;
 }
 
-static bool three(const char *text, int out[3])
+/* An attribute of the instance from the metadata server, or from a file in a test. False if it
+ * cannot be read. */
+static bool get_attribute(const fg_host *host, const char *attribute, char *out, size_t size)
 {
-    char *end;
-    for (int i = 0; i < 3; i++) {
-        const long value = strtol(text, &end, 10);
-        if (end == text || value < 1 || value > 4096)
-            return false;
-        out[i] = (int)value;
-        text = end + (*end == ',');
-    }
-    return true;
+    char url[512];
+    if (!host->metadata)
+        return false;
+    (void)snprintf(url, sizeof url, "%s/computeMetadata/v1/instance/attributes/%s", host->metadata,
+                   attribute);
+    if (host->metadata[0] == '\0')
+        return fgi_host_read(&host->source, url, out, size);
+    fgi_buf answer = {0};
+    const fgi_http_request request = {
+        .url = url, .header = "Metadata-Flavor: Google", .timeout_ms = METADATA_TIMEOUT_MS};
+    const fg_status status = fgi_http_send(&request, &answer, NULL);
+    (void)snprintf(out, size, "%s", status == FG_OK && answer.data ? answer.data : "");
+    fgi_buf_fini(&answer);
+    return status == FG_OK;
 }
 
 /* The slice of a TPU VM from the metadata server, if the environment does not describe it. */
 static void read_slice(fg_host *host)
 {
-    char text[4096], value[64];
+    char text[4096], value[64], hosts[64];
     fgi_tpu_scan *scan = &host->scan;
-    if (!fgi_metadata_get(host, "tpu-env", text, sizeof text))
+    if (!get_attribute(host, "tpu-env", text, sizeof text))
         return;
     host->info.has_metadata = true;
     if (scan->type[0] == '\0' && env_value(text, "ACCELERATOR_TYPE", value, sizeof value))
         (void)snprintf(scan->type, sizeof scan->type, "%.31s", value);
     if (env_value(text, "WORKER_ID", value, sizeof value) && fgi_host_is_number(value))
         scan->worker = (int)strtol(value, NULL, 10);
-    int hosts[3], chips[3];
     if (scan->slice_bounds[0] == 0 &&
-        env_value(text, "CHIPS_PER_HOST_BOUNDS", value, sizeof value) && three(value, chips) &&
-        env_value(text, "HOST_BOUNDS", value, sizeof value) && three(value, hosts)) {
-        for (int i = 0; i < 3; i++) {
-            scan->host_bounds[i] = chips[i];
-            scan->slice_bounds[i] = chips[i] * hosts[i];
-        }
-        scan->hosts = hosts[0] * hosts[1] * hosts[2];
-        scan->slice_chips = scan->slice_bounds[0] * scan->slice_bounds[1] * scan->slice_bounds[2];
-    }
+        env_value(text, "CHIPS_PER_HOST_BOUNDS", value, sizeof value) &&
+        env_value(text, "HOST_BOUNDS", hosts, sizeof hosts))
+        (void)fgi_tpu_scan_set_slice(scan, value, hosts);
 }
 
 /* Properties that follow from the accelerator type. */

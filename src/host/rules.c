@@ -112,19 +112,6 @@ static void rule_stale(fg_host *host)
     }
 }
 
-/* "v5litepod-8" for eight chips of v5e. */
-static void type_of(const char *generation, int chips, char out[32])
-{
-    static const char *const types[][3] = {
-        {"v2", "v2", "2"},   {"v3", "v3", "2"},   {"v4", "v4", "2"},   {"v5e", "v5litepod", "1"},
-        {"v5p", "v5p", "2"}, {"v6e", "v6e", "1"}, {"7x", "tpu7x", "2"}};
-    out[0] = '\0';
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i][0], generation) == 0)
-            (void)snprintf(out, 32, "%s-%d", types[i][1], chips * (types[i][2][0] - '0'));
-    }
-}
-
 static const char *bounds_of(int chips)
 {
     switch (chips) {
@@ -145,8 +132,9 @@ static void rule_mismatch(fg_host *host)
     int chips = 0;
     if (scan->pci_chips == 0 || !scan->generation)
         return;
-    type_of(scan->generation,
-            scan->slice_chips > 0 && scan->hosts > 1 ? scan->slice_chips : scan->pci_chips, type);
+    fgi_host_tpu_type_name(
+        scan->generation,
+        scan->slice_chips > 0 && scan->hosts > 1 ? scan->slice_chips : scan->pci_chips, type);
     (void)snprintf(command, sizeof command, "export TPU_ACCELERATOR_TYPE=%s", type);
     if (scan->type[0] && (!fgi_host_tpu_type(scan->type, &generation, &chips) ||
                           strcmp(generation, scan->generation) != 0)) {
@@ -175,7 +163,7 @@ static void rule_metadata(fg_host *host)
     if (scan->chips == 0 || !scan->generation || scan->hosts > 1 || host->info.has_metadata ||
         (host->is_google && !skips && !host->metadata))
         return;
-    type_of(scan->generation, scan->chips, type);
+    fgi_host_tpu_type_name(scan->generation, scan->chips, type);
     const char *const requested[][2] = {{"TPU_ACCELERATOR_TYPE", type},
                                         {"TPU_CHIPS_PER_HOST_BOUNDS", bounds},
                                         {"TPU_HOST_BOUNDS", "1,1,1"},
