@@ -165,7 +165,7 @@ static bool parse_many(int count, const char *first, const char *second)
 
 static void as_many_as_there_is_room_for(void **state)
 {
-    char text[512];
+    char text[4096];
     (void)state;
     assert_true(parse_many(CLI_MAX_LIST, "-m", "x"));
     assert_int_equal(many.count, CLI_MAX_LIST);
@@ -176,16 +176,9 @@ static void as_many_as_there_is_room_for(void **state)
     begin_listening();
     assert_false(parse_many(CLI_MAX_OVERRIDES + 1, "--trainer.seed", "1"));
     was_said("fulgurite try: too many keys before '--trainer.seed'" SEE);
-    const size_t longest = sizeof text - 1 - strlen("data.path=");
-    memset(text, 'x', longest + 1);
-    text[longest] = '\0';
+    memset(text, 'x', sizeof text - 1); /* a value has any length */
+    text[sizeof text - 1] = '\0';
     assert_true(parse_many(1, "--data.path", text) && has_key);
-    text[longest] = 'x';
-    text[longest + 1] = '\0';
-    begin_listening();
-    assert_false(parse_many(1, "--data.path", text));
-    was_said("fulgurite try: the value is too long (write KEY=VALUE in one word) of "
-             "'--data.path'" SEE);
 }
 
 /* The values of a boolean key in the next word; any other word is an argument. */
