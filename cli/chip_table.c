@@ -6,7 +6,7 @@
 #include <fulgurite/chip.h>
 #include <math.h>
 
-#include "report/doc.h"
+#include "doc/doc.h"
 
 /* In units of 10^12 operations, or of 10^9 bytes or hertz. */
 static void put_rate(fgi_buf *out, const fgi_field *field, const json_t *row)

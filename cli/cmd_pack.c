@@ -93,8 +93,7 @@ static int check(const char *source)
 {
     fg_error err = {0};
     fg_pack_built built;
-    const fg_status status = fg_pack_check_source(
-        source, &settings, is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
+    const fg_status status = fg_pack_check_source(source, &settings, &built, &err);
     const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
@@ -127,6 +126,8 @@ static int run(const cli_call *call)
     char text[1024];
     if (set_options(&err) != FG_OK)
         return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    settings.progress = is_quiet ? NULL : fg_pack_progress_draw;
+    settings.progress_self = stderr;
     settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
     fg_log_set(is_quiet ? NULL : on_log, NULL);
     if (is_check && call->count > 1)
@@ -143,8 +144,7 @@ static int run(const cli_call *call)
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",
                             err.message);
-    status = fg_pack_build(call->args[0], call->args[1], &settings,
-                           is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
+    status = fg_pack_build(call->args[0], call->args[1], &settings, &built, &err);
     const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);

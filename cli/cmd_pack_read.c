@@ -74,7 +74,7 @@ static const cli_option show_options[] = {
 };
 
 /* At random if a seed was given. */
-static void choose(fg_pack_selection *select)
+static void choose(fg_pack_select_options *select)
 {
     select->shuffle = seed >= 0;
     select->seed = seed >= 0 ? (uint64_t)seed : 0;

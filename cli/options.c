@@ -161,7 +161,7 @@ static bool set_number(parser *p, const cli_option *o, const char *text)
     (void)snprintf(name, sizeof name, "--%s", o->name);
     fg_status status = fg_option_values_create(NULL, &row, 1, &values, &err);
     if (status == FG_OK)
-        status = fg_option_set_items(values, name, &item, 1, NULL, &err);
+        status = fg_option_set_items(values, name, &(fg_option_items){&item, 1, NULL}, &err);
     if (status == FG_OK)
         status = fgi_row_create(&entry, values, &number, &err);
     if (status == FG_OK)

@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "pack_read.h"
-#include "report/doc.h"
-#include "report/helpers.h"
+#include "doc/doc.h"
+#include "base/buf.h"
 
 /* Of more than MANY classes, the FEW largest and smallest are listed. */
 enum { MANY = 20, FEW = 10, NAME_LIMIT = 64, METADATA_LIMIT = 160, DIGITS = 6 };

@@ -1,4 +1,4 @@
-# libfulgurite_recipe (shared and static): runs configured by YAML files, from src/report and src/recipe. It is
+# libfulgurite_recipe (shared and static): runs configured by YAML files, from src/doc, src/verdict, src/report and src/recipe. It is
 # a separate library because it depends on libfyaml.
 #
 # It uses helpers of libfulgurite (src/base, readers of JSON and CSV) that libfulgurite doesn't export. The static library
@@ -14,6 +14,8 @@ set(FG_RECIPE_LIBRARIES PkgConfig::LIBFYAML PkgConfig::JANSSON ZLIB::ZLIB m)
 target_link_libraries(fulgurite_recipe_objects PRIVATE ${FG_RECIPE_LIBRARIES})
 fg_banned(fulgurite_recipe_objects)
 fg_warnings(fulgurite_recipe_objects)
+add_subdirectory(src/doc)
+add_subdirectory(src/verdict)
 add_subdirectory(src/report)
 add_subdirectory(src/recipe)
 

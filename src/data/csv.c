@@ -509,7 +509,7 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
 static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_parts *out,
                             fg_error *err)
 {
-    fgi_csv_split split;
+    fgi_split split;
     fg_dataset *all = NULL;
     fg_status status = fgi_csv_fit(csv, o, &split, &out->schema, err);
     if (status == FG_OK)
@@ -520,10 +520,7 @@ static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_
         out->train = all;
         all = NULL;
     } else if (status == FG_OK) {
-        status = fg_dataset_subset(all, split.rows + split.val_count,
-                                   csv->row_count - split.val_count, &out->train, err);
-        if (status == FG_OK)
-            status = fg_dataset_subset(all, split.rows, split.val_count, &out->val, err);
+        status = fgi_split_datasets(&split, all, all, &out->train, &out->val, err);
     }
     fg_dataset_destroy(all);
     fgi_free(split.rows);
@@ -565,7 +562,7 @@ fg_status fg_csv_schema_fit(const char *path, const fg_csv_options *options, fg_
     fg_csv_options o;
     fgi_block block;
     fgi_csv csv;
-    fgi_csv_split split;
+    fgi_split split;
     *out = NULL;
     FGI_TRY_RESERVED(fg_csv_options, options, err);
     FGI_TRY(complete_options(options, &o, err));

@@ -27,7 +27,7 @@ typedef struct fitter {
     double *squares;   /* [column_count]: sums of squared deviations */
     int64_t *counts;   /* [column_count]: numeric cells in training rows */
     size_t *full_rows; /* [column_count]: where a category exceeded the limit */
-    fgi_csv_split *split;
+    fgi_split *split;
     int32_t *labels; /* [row_count], while the table is split */
     fgi_csv_row row;
     fgi_image_places places; /* listed once a column may name files */
@@ -513,8 +513,10 @@ static fg_status split(fitter *f)
         classes.labels = f->labels;
     }
     if (status == FG_OK)
-        status = fgi_split_rows((int64_t)count, &classes, o->val_fraction, o->split_seed,
-                                &f->split->rows, &f->split->val_count, f->err);
+        status = fgi_split_rows(
+            (int64_t)count, &classes,
+            &(fg_split_options){.val_fraction = o->val_fraction, .seed = o->split_seed}, f->split,
+            f->err);
     fgi_free(f->labels);
     return status;
 }
@@ -552,11 +554,11 @@ static fg_csv_schema *make_schema(const fgi_csv *csv, const fg_csv_options *o)
     return schema;
 }
 
-fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_csv_split *out_split,
+fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_split *out_split,
                       fg_csv_schema **out, fg_error *err)
 {
     *out = NULL;
-    *out_split = (fgi_csv_split){.rows = NULL};
+    *out_split = (fgi_split){.rows = NULL};
     fitter f = {.csv = csv, .options = options, .split = out_split, .err = err};
     FGI_TRY(fgi_csv_row_init(csv, &f.row, err));
     f.schema = make_schema(csv, options);

@@ -12,7 +12,6 @@
 #include <jansson.h>
 
 #include "train/prediction_file.h"
-#include "report/helpers.h"
 #include "report/schedule_plot.h"
 #include "recipe/config.h"
 #include "recipe/config.h"

@@ -59,7 +59,7 @@ static char *numbered(const char *stem, long number)
 {
     fgi_buf path = {0};
     fgi_buf_printf(&path, "runs/%s-%ld", stem, number);
-    return fgi_take_text(&path);
+    return fgi_buf_take(&path);
 }
 
 /* mkdir claims the number: if two processes try the same one, one of them uses the next. */
@@ -114,7 +114,7 @@ static char *sweep_stem(const char *config_path)
     if (stem != NULL)
         fgi_buf_printf(&text, "%s-sweep", stem);
     fgi_free(stem);
-    return stem != NULL ? fgi_take_text(&text) : NULL;
+    return stem != NULL ? fgi_buf_take(&text) : NULL;
 }
 
 fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool is_resumed,

@@ -13,6 +13,7 @@
 #include "report/run_view.h"
 #include "report/sweep_view.h"
 #include "train/metrics.h"
+#include "base/alloc.h"
 
 enum { VERSION = 1 };
 

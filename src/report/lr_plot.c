@@ -11,8 +11,8 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/chart.h"
-#include "report/helpers.h"
+#include "doc/chart.h"
+#include "base/buf.h"
 
 const char *const fgi_lr_suggestion_names[FGI_LR_SUGGESTIONS] = {"valley", "steep", "slide",
                                                                  "minimum"};
@@ -171,7 +171,7 @@ fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii
 {
     fgi_buf text = {0};
     fgi_lr_draw(curve, columns, is_ascii, &text);
-    *out = fgi_take_text(&text);
+    *out = fgi_buf_take(&text);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 

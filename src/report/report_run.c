@@ -4,7 +4,8 @@
 #include <fulgurite/report.h>
 
 #include "base/error.h"
-#include "report/helpers.h"
+#include "base/buf.h"
+#include "input/json_file.h"
 #include "report/run_doc.h"
 #include "report/sweep_view.h"
 

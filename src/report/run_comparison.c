@@ -12,6 +12,7 @@
 #include "input/json_file.h"
 #include "report/config_lines.h"
 #include "report/run_doc.h"
+#include "verdict/verdict.h"
 
 enum { RUNS_MAX = 8 };
 

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "input/json_file.h"
+#include "verdict/verdict.h"
 
 enum { WINDOWS_MAX = 512 };
 

@@ -4,7 +4,7 @@
 #ifndef FGI_REPORT_RUN_DOC_H
 #define FGI_REPORT_RUN_DOC_H
 
-#include "report/doc.h"
+#include "doc/doc.h"
 #include "report/run_view.h"
 
 /* As lines of a terminal or as a page. */
@@ -43,7 +43,5 @@ void fgi_run_device_words(fgi_buf *out, const fgi_run_view *view);
 const char *fgi_run_severity(const json_t *verdict);
 /* The size of a loader stage's name in its key, "decode" in "decode_s". */
 size_t fgi_run_stage_size(const char *key);
-/* "input 0 'image', dimension 0: 32, before 64 (train.c:31)"; nothing without a cause. */
-void fgi_run_cause_words(fgi_buf *out, const json_t *cause);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "report/html.h"
+#include "doc/html.h"
 #include "report/run_doc.h"
 
 enum { NARROW = 8, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */

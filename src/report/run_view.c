@@ -13,34 +13,10 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/verdict.h"
+#include "verdict/verdict.h"
 #include "train/metrics.h"
 
 enum { VERSION = 1, REPORT_LIMIT = 64 << 20, METRICS_LIMIT = 1 << 30, METRICS_MAX = 256 };
-
-const fgi_run_part fgi_run_parts[FGI_RUN_PARTS] = {
-    {"busy_s", "busy", "the devices computed"},
-    {"input_s", "input", "waiting for the data loader"},
-    {"upload_s", "upload", "copying batches to the devices"},
-    {"compile_s", "compile", "compiling programs"},
-    {"read_s", "host reads", "reading results back to the host"},
-    {"checkpoint_s", "checkpoint", "saving checkpoints"},
-    {"other_s", "other", "anything else on the host"},
-};
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS])
-{
-    const json_t *time = json_object_get(report, "time");
-    const json_t *idle = json_object_get(time, "idle");
-    bool is_known = false;
-    for (int i = 0; i < FGI_RUN_PARTS; i++) {
-        out[i] = fgi_json_number(i == 0 ? time : idle, fgi_run_parts[i].key);
-        is_known = is_known || out[i] > 0;
-    }
-    return is_known;
-}
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 

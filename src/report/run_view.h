@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/duration.h"
-#include "report/helpers.h"
 
 /* The values of one metric in order of its steps. */
 typedef struct fgi_run_metric {
@@ -51,17 +51,5 @@ const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *
  * errors. -1 if there is no value, of other metrics such as lr, and of those of training: a log
  * line may be a mean over a few samples. */
 int64_t fgi_run_metric_best(const fgi_run_metric *metric);
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-/* What the wall time is spent on; the first is busy, the others are idle. */
-typedef struct fgi_run_part {
-    const char *key, *name, *what;
-} fgi_run_part;
-enum { FGI_RUN_PARTS = 7 };
-extern const fgi_run_part fgi_run_parts[FGI_RUN_PARTS];
-/* The seconds of each part of a report (NULL is allowed); NaN if unknown. False if none is known.
- */
-bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS]);
 
 #endif

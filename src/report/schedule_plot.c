@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/doc.h"
+#include "doc/doc.h"
 
 enum { POINTS = 10000, TABLE = 5, CLOSE = 100000 };
 

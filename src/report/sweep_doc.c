@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "report/doc.h"
+#include "doc/doc.h"
 #include "report/sweep_view.h"
 
 enum { CURVES_MAX = 8, COLUMNS = sizeof((fgi_sweep_table){0}.names) / sizeof(char *) };

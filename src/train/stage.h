@@ -34,9 +34,9 @@ typedef struct fgi_stage_spec {
     fg_dataset *dataset; /* borrowed; the loader holds a reference */
     bool no_shuffle, drop_last;
     int64_t shuffle_buffer; /* 0: not a source, or not shuffled */
-    int workers;
-    bool has_tail;      /* the last batch is not full: the program masks its padding rows */
-    int64_t batch_size; /* of all devices */
+    int workers;            /* -1: auto */
+    bool has_tail;          /* the last batch is not full: the program masks its padding rows */
+    int64_t batch_size;     /* of all devices */
     int field_count;
     fg_type field_type[FG_MAX_FIELDS];
     uint64_t trainable; /* in training: identifies the set of trainable variables */

@@ -623,25 +623,25 @@ fg_status fg_trainer_log_text(const fg_trainer *trainer, const char *name, const
     return FG_OK;
 }
 
-fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name, const uint8_t *pixels,
-                               int64_t height, int64_t width, int64_t channels, fg_error *err)
+fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name, const fg_image *image,
+                               fg_error *err)
 {
     fg_status status;
     if (!is_wanted(trainer, name, &status, err))
         return status;
-    if (height < 1 || height > SIDE_MAX || width < 1 || width > SIDE_MAX ||
-        (channels != 1 && channels != 3))
+    if (image->height < 1 || image->height > SIDE_MAX || image->width < 1 ||
+        image->width > SIDE_MAX || (image->channels != 1 && image->channels != 3))
         return fgi_fail(err, FG_EINVAL,
-                        "the image '%s' has %lld x %lld pixels with %lld channel%s: expected sides "
+                        "the image '%s' has %lld x %lld pixels with %d channel%s: expected sides "
                         "from 1 to %d, and 1 or 3 channels",
-                        name, (long long)width, (long long)height, (long long)channels,
-                        fgi_s(channels), SIDE_MAX);
+                        name, (long long)image->width, (long long)image->height, image->channels,
+                        fgi_s(image->channels), SIDE_MAX);
     log_item(trainer, (fg_log_item){.kind = FG_LOG_IMAGE,
                                     .name = name,
-                                    .pixels = pixels,
-                                    .height = height,
-                                    .width = width,
-                                    .channels = channels});
+                                    .pixels = image->pixels,
+                                    .height = image->height,
+                                    .width = image->width,
+                                    .channels = image->channels});
     return FG_OK;
 }
 

@@ -101,6 +101,8 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
 
 /* Shards of a batch. The client is open, or it is a preview. */
 int fgi_batch_shards(const fg_trainer *trainer);
+/* Checks what a program gives (fg_fit_data_row), and fills in the defaults. */
+fg_status fgi_fit_data_complete(const fg_fit_data *given, fg_fit_data *out, fg_error *err);
 /* Samples of a batch on all devices together. The client is open. */
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);

@@ -5,6 +5,7 @@
 #include <fulgurite/tuner.h>
 
 #include "base/error.h"
+#include "base/reserved.h"
 #include "train/trial.h"
 
 /* The next smaller size: a sixteenth less, above 16 a multiple of 8, as fg_trainer_find_batch. */
@@ -16,8 +17,7 @@ static int64_t smaller(int64_t batch)
 
 typedef struct attempt {
     const fg_fit_data *data;
-    fg_batch_tried_fn *tried;
-    void *self;
+    const fg_batch_find_options *options; /* may be NULL */
     fg_batch_fit *fit;
 } attempt;
 
@@ -54,8 +54,8 @@ static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
         fit->was_run = status == FG_OK;
         if (fit->was_run && fgi_trial_memory(trial, &memory, NULL) == FG_OK)
             fit->need_bytes = memory.need;
-        if (a->tried != NULL)
-            a->tried(a->self, fit->batch_size, memory.need, fit->was_run);
+        if (a->options != NULL && a->options->tried != NULL)
+            a->options->tried(a->options->self, fit->batch_size, memory.need, fit->was_run);
         if (fit->was_run)
             return FG_OK;
         FGI_TRY(fgi_trial_restore_variables(trial, err)); /* the step may have lost them */
@@ -68,9 +68,10 @@ static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
 }
 
 fg_status fg_tuner_try_batch(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                             fg_batch_tried_fn *tried, void *self, fg_batch_fit *fit, fg_error *err)
+                             const fg_batch_find_options *options, fg_batch_fit *fit, fg_error *err)
 {
-    attempt a = {.data = data, .tried = tried, .self = self, .fit = fit};
+    attempt a = {.data = data, .options = options, .fit = fit};
+    FGI_TRY_RESERVED(fg_batch_find_options, options, err);
     if (fit->batch_size < 1)
         return fgi_fail(err, FG_EINVAL, "batch_size is %lld: expected at least 1",
                         (long long)fit->batch_size);

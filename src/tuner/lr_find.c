@@ -251,8 +251,12 @@ static fg_status find(search *s, fg_trainer *trainer, const fg_task *task, fg_er
     fg_lr_curve *c = s->curve;
     FGI_TRY(fgi_trial_run(trainer, task, s->data, true, run_segments, s, err));
     pack_losses(c, (size_t)s->options->steps);
-    return fg_lr_suggest(c->lr, c->loss, c->count, c->segments, s->options->smoothing, c->smoothed,
-                         &c->suggestions, err);
+    const fg_lr_losses losses = {.lr = c->lr,
+                                 .loss = c->loss,
+                                 .count = c->count,
+                                 .segments = c->segments,
+                                 .smoothing = s->options->smoothing};
+    return fg_lr_suggest(&losses, c->smoothed, &c->suggestions, err);
 }
 
 fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,

@@ -15,7 +15,7 @@
 #include "cli.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "report/chart.h"
+#include "doc/chart.h"
 #include "report/run_doc.h"
 #include "report/schedule_plot.h"
 #include "terminal.h"

@@ -10,9 +10,10 @@
 #include <unistd.h>
 #include "base/text.h"
 #include "key_help.h"
-#include "report/helpers.h"
+#include "base/buf.h"
 #include "report/run_view.h"
 #include "recipe/config.h"
+#include "base/print.h"
 
 static bool flag, other;
 static const char *path, *pick, *maybe, *open_pick;

@@ -1,9 +1,9 @@
 /* html.c - see html.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/html.h"
+#include "doc/html.h"
 #include "base/print.h"
-#include "report/chart.h"
+#include "doc/chart.h"
 
 #include <math.h>
 #include <string.h>

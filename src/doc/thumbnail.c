@@ -1,13 +1,14 @@
 /* thumbnail.c - see thumbnail.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/thumbnail.h"
+#include "doc/thumbnail.h"
 
 #include <fulgurite/image.h>
 #include <math.h>
 #include <string.h>
 
-#include "report/helpers.h"
+#include "base/alloc.h"
+#include "base/buf.h"
 
 enum { SIDE = 96, SHARP = 48 }; /* pixels; smaller pictures are stored without loss */
 enum { DARK = 32 };
@@ -142,7 +143,7 @@ char *fgi_thumbnail(const fg_dataset *dataset, int64_t index, const int64_t give
         fgi_buf_puts(&out, is_sharp ? "data:image/png;base64," : "data:image/jpeg;base64,");
         put_base64(&out, bytes.data, bytes.size);
     }
-    char *text = is_good ? fgi_take_text(&out) : NULL;
+    char *text = is_good ? fgi_buf_take(&out) : NULL;
     fgi_buf_fini(&out);
     fg_image_bytes_fini(&bytes);
     fg_image_fini(&small);

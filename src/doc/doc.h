@@ -11,13 +11,15 @@
  * nothing follows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_REPORT_DOC_H
-#define FGI_REPORT_DOC_H
+#ifndef FGI_DOC_DOC_H
+#define FGI_DOC_DOC_H
 
 #include <jansson.h>
 
-#include "report/chart.h"
-#include "report/helpers.h"
+#include "doc/chart.h"
+#include "doc/html.h"
+#include "input/json_file.h"
+#include "base/buf.h"
 
 typedef enum fgi_kind {
     FGI_WORDS,   /* a string; a number with 6 digits */
@@ -116,24 +118,5 @@ double fgi_field_part(const fgi_field *field, const json_t *row, double most);
 double fgi_field_most(const fgi_field *field, const json_t *rows);
 /* Text of a file without control characters, which could be terminal escape sequences. */
 void fgi_put_plain(fgi_buf *out, const char *text);
-
-/* ---- forms ----------------------------------------------------------------------------------- */
-
-enum fgi_group { FGI_NO_GROUP, FGI_CARDS, FGI_PLOTS, FGI_LIST, FGI_FACTS, FGI_ADVICE };
-
-typedef struct fgi_doc_form {
-    void (*begin)(fgi_doc *d, const char *title);
-    void (*end)(fgi_doc *d);
-    void (*heading)(fgi_doc *d, int level, const char *words);
-    void (*open)(fgi_doc *d, int group);
-    void (*close)(fgi_doc *d, int group);
-    void (*say)(fgi_doc *d, const char *class, const char *words);
-    void (*card)(fgi_doc *d, const char *name, const char *words);
-    void (*item)(fgi_doc *d, const char *words);
-    void (*fact)(fgi_doc *d, const char *name, const char *words);
-    void (*table)(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows);
-    void (*advice)(fgi_doc *d, const fgi_advice *advice);
-} fgi_doc_form;
-extern const fgi_doc_form fgi_doc_lines, fgi_doc_page;
 
 #endif

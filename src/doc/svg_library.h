@@ -1,8 +1,8 @@
 /* svg_library.h - pixels of an SVG document, with librsvg.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_REPORT_SVG_LIBRARY_H
-#define FGI_REPORT_SVG_LIBRARY_H
+#ifndef FGI_DOC_SVG_LIBRARY_H
+#define FGI_DOC_SVG_LIBRARY_H
 
 #include <fulgurite/base.h>
 

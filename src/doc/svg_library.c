@@ -3,7 +3,7 @@
  * build; the ten functions that are used are stable, and are declared here instead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/svg_library.h"
+#include "doc/svg_library.h"
 
 #include <stdbool.h>
 

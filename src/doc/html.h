@@ -2,10 +2,9 @@
  * HTML that is also well-formed XML.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_REPORT_HTML_H
-#define FGI_REPORT_HTML_H
+#ifndef FGI_DOC_HTML_H
+#define FGI_DOC_HTML_H
 
-#include "report/helpers.h"
 #include "base/buf.h"
 
 /* The start and the end of the page. */

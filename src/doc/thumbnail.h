@@ -1,8 +1,8 @@
 /* thumbnail.h - a sample of a dataset as a small picture.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_REPORT_THUMBNAIL_H
-#define FGI_REPORT_THUMBNAIL_H
+#ifndef FGI_DOC_THUMBNAIL_H
+#define FGI_DOC_THUMBNAIL_H
 
 #include <fulgurite/data.h>
 

@@ -2,8 +2,8 @@
  * or a PNG file. All of them have the same axes with the same labels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_REPORT_CHART_H
-#define FGI_REPORT_CHART_H
+#ifndef FGI_DOC_CHART_H
+#define FGI_DOC_CHART_H
 
 #include <fulgurite/base.h>
 #include <stdbool.h>
