@@ -23,9 +23,14 @@
 /* ---- the run --------------------------------------------------------------------------------- */
 
 typedef struct candidate {
-    char *folder;          /* NULL: none yet */
-    struct timespec since; /* of its lock */
+    char *folder;   /* NULL: none yet */
+    double since_s; /* of its lock */
 } candidate;
+
+static bool may_run(fgi_lock_state state)
+{
+    return state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
+}
 
 /* Takes the folder over if a fit holds it that began after that of the best one so far. */
 static void consider(char *take_folder, candidate *best)
@@ -34,15 +39,12 @@ static void consider(char *take_folder, candidate *best)
     fgi_holder who;
     char *path = cli_need(fgi_path_join(take_folder, "lock"));
     const fgi_lock_state state = fgi_lock_look(take_folder, &who);
-    const bool is_known = stat(path, &info) == 0;
-    const bool is_live = state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
-    const bool is_newer =
-        is_known && is_live &&
-        (best->folder == NULL || info.st_mtim.tv_sec > best->since.tv_sec ||
-         (info.st_mtim.tv_sec == best->since.tv_sec && info.st_mtim.tv_nsec > best->since.tv_nsec));
-    if (is_newer) {
+    const bool is_live = may_run(state) && stat(path, &info) == 0;
+    const double since_s =
+        is_live ? (double)info.st_mtim.tv_sec + (double)info.st_mtim.tv_nsec * 1e-9 : 0;
+    if (is_live && (best->folder == NULL || since_s > best->since_s)) {
         fgi_free(best->folder);
-        *best = (candidate){take_folder, info.st_mtim};
+        *best = (candidate){take_folder, since_s};
     } else {
         fgi_free(take_folder);
     }
@@ -127,11 +129,6 @@ static const char *name(const fgi_holder *who, char *out, size_t size)
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
-
-static bool may_run(fgi_lock_state state)
-{
-    return state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
-}
 
 /* Repeats the request if it is gone while the run continues: the lock's owner had just taken it. */
 static fg_status wait_for_end(const char *folder, double timeout_s, fg_error *err)
