@@ -151,11 +151,7 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
         status = fgi_crop_check_count(p->path, r->part, fg_dataset_count(*out), err);
     if (status == FG_OK)
         status = check_encoding(*out, r->values, err);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    return fgi_dataset_finish(out, status);
 }
 
 static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
