@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "cli.h"
-#include "report/helpers.h"
 
 enum { DOCTOR_FINDINGS = 64, DOCTOR_PLUGINS = 3 };
 

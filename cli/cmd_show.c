@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "input/json_file.h"
+#include "base/print.h"
+#include "base/text.h"
 
 static bool names_only, as_json, as_config;
 static const char *which;

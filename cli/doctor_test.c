@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/thread.h"
 
 enum { ROWS = 8, SIDE = 16, DEVICES = 1024 };
 
@@ -116,7 +117,7 @@ static fg_status compute(checkup *d, fg_client *client, fg_dataset *set, double 
     checkup_test *test = &d->test;
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "doctor", .ops = &ops};
-    const fg_fit_data what = {.val = set, .predict = set, .batch_size = ROWS, .workers = -1};
+    const fg_fit_data what = {.val = set, .predict = set, .batch_size = ROWS, .workers = FG_NONE};
     const fg_trainer_options options = {.devices.client = client,
                                         .hang.watchdog_s = timeout_s,
                                         .hang.report = give_up,

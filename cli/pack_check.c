@@ -8,7 +8,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "pack_read.h"
-#include "report/helpers.h"
+#include "base/buf.h"
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 

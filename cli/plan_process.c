@@ -21,7 +21,9 @@
 #include "base/print.h"
 #include "input/json_file.h"
 #include "recipe/for_program.h"
-#include "report/helpers.h"
+#include "base/text.h"
+#include "base/buf.h"
+#include "base/thread.h"
 #include "report/plan_doc.h"
 
 enum { LOOK_EVERY_MS = 200, MACHINES_MAX = 64, WORDS_MAX = CLI_MAX_OVERRIDES + 16 };

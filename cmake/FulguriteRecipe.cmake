@@ -1,4 +1,4 @@
-# libfulgurite_recipe (shared and static): runs configured by YAML files, from src/report and src/recipe. It is
+# libfulgurite_recipe (shared and static): runs configured by YAML files, from src/doc, src/verdict, src/report and src/recipe. It is
 # a separate library because it depends on libfyaml.
 #
 # It uses helpers of libfulgurite (src/base, readers of JSON and CSV) that libfulgurite doesn't export. The static library
@@ -14,6 +14,8 @@ set(FG_RECIPE_LIBRARIES PkgConfig::LIBFYAML PkgConfig::JANSSON ZLIB::ZLIB m)
 target_link_libraries(fulgurite_recipe_objects PRIVATE ${FG_RECIPE_LIBRARIES})
 fg_banned(fulgurite_recipe_objects)
 fg_warnings(fulgurite_recipe_objects)
+add_subdirectory(src/doc)
+add_subdirectory(src/verdict)
 add_subdirectory(src/report)
 add_subdirectory(src/recipe)
 
@@ -32,7 +34,7 @@ set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/crc32c.c base/duration.
     base/resources.c base/output.c base/print.c base/reserved.c base/run_lock.c base/temporary.c base/text.c base/thread.c catalog/catalog_options.c catalog/class_counts.c catalog/draft.c data/csv_images.c
     option/fill.c option/range.c
     input/block.c input/csv_cell.c input/csv_table.c input/json_file.c
-    train/input_report.c train/prediction_file.c train/profile_steps.c)
+    train/watch/input_report.c callback/prediction_file.c train/watch/profile_steps.c)
 list(TRANSFORM FG_HELPERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/src/)
 add_library(fulgurite_helpers STATIC ${FG_HELPERS})
 target_include_directories(fulgurite_helpers PRIVATE include src)

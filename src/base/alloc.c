@@ -96,6 +96,15 @@ char *fgi_strdup(const char *text)
     return copy == NULL ? NULL : memcpy(copy, text, size);
 }
 
+char *fgi_strndup(const char *text, size_t size)
+{
+    const size_t length = strnlen(text, size);
+    char *copy = fgi_calloc(length + 1, 1);
+    if (copy != NULL)
+        memcpy(copy, text, length);
+    return copy;
+}
+
 void fgi_free(void *block)
 {
     if (block == NULL)

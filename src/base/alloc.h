@@ -12,6 +12,7 @@ void *fgi_alloc(size_t size);
 void *fgi_calloc(size_t count, size_t size);
 void *fgi_realloc(void *block, size_t size);
 char *fgi_strdup(const char *text);
+char *fgi_strndup(const char *text, size_t size); /* at most the first bytes */
 void fgi_free(void *block);
 
 /* The same for libraries that call back: *has_failed (may be NULL) becomes true when out of memory,

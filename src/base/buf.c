@@ -118,8 +118,11 @@ fg_status fgi_buf_status(const fgi_buf *buf, fg_error *err)
 
 char *fgi_buf_take(fgi_buf *buf)
 {
-    if (!reserve(buf, 0))
+    if (!reserve(buf, 0)) {
+        fgi_free(buf->data);
+        *buf = (fgi_buf){.failed = true};
         return NULL;
+    }
     char *data = buf->data;
     data[buf->size] = '\0';
     *buf = (fgi_buf){0};

@@ -28,4 +28,22 @@ json_t *fgi_json_count(int64_t value);
  */
 json_t *fgi_json_name(const char *name);
 
+/* The value as JSON text (fgi_free); NULL when out of memory, or if it cannot be represented. */
+char *fgi_json_text(const json_t *value, size_t flags);
+/* A string; null for NULL, "" and what is not UTF-8, which JSON cannot represent. A new reference.
+ */
+json_t *fgi_json_string(const char *text);
+/* Appends a value, which is released, and a line end. out fails if it is NULL, out of memory, or
+ * cannot be represented. */
+void fgi_json_put(fgi_buf *out, json_t *take_root, size_t flags);
+/* Numbers; null for one that is not finite. A new reference. */
+json_t *fgi_json_reals(const double *values, size_t count);
+
+/* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */
+double fgi_json_number(const json_t *o, const char *key);
+/* The number of seconds in key_s, or in key. */
+double fgi_json_seconds(const json_t *o, const char *key);
+/* A string; "" if it is missing or null. */
+const char *fgi_json_words(const json_t *o, const char *key);
+
 #endif

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/print.h"
-#include "report/helpers.h"
 
 static fg_status refuse_both(const fgi_config *c, const char *other, const char *now, fg_error *err)
 {

@@ -10,7 +10,6 @@
 #include <strings.h>
 
 #include <fulgurite/callback.h>
-#include "report/helpers.h"
 #include "recipe/config.h"
 #include "recipe/config_table.h"
 #include "base/print.h"

@@ -12,9 +12,10 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/lr_plot.h"
+#include "report/plots.h"
 #include "report/plan_doc.h"
 #include "report/run_doc.h"
+#include "base/thread.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -69,7 +70,7 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
         FGI_TRY(fgi_config_override(r->c, o->overrides[i], err));
     FGI_TRY(read_resume(r, err));
     if (fg_option_is_given(r->c->values, "trainer.batch_size") &&
-        r->c->run.global_batch_size != FG_AUTO)
+        r->c->batches.global_batch_size != FG_AUTO)
         return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
                         fgi_config_where(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && r->evaluate.data != NULL)
@@ -418,8 +419,11 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
 {
     switch (which) {
     case FG_RECIPE_SUMMARY:
-        if (r->schedule.name != NULL)
-            return fgi_schedule_put_json(&r->schedule, &r->text) ? FG_OK : fgi_no_memory(err);
+        if (r->schedule.name != NULL) {
+            fgi_json_put(&r->text, fgi_schedule_json(&r->schedule),
+                         JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+            return FG_OK;
+        }
         return fgi_run_put_summary(r, &r->text) ? FG_OK : fgi_no_memory(err);
     case FG_RECIPE_METRICS: fgi_run_put_metrics(r, &r->text); return FG_OK;
     case FG_RECIPE_CONFIG:

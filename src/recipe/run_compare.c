@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/helpers.h"
+#include "base/text.h"
+#include "input/json_file.h"
 #include "recipe/config_table.h"
 #include "recipe/run_compare.h"
 #include "recipe/run_format.h"

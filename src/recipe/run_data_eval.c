@@ -12,6 +12,7 @@
 #include "recipe/run_format.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "input/json_file.h"
 
 /* The data requested by the configuration. */
 typedef struct request {

@@ -16,7 +16,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/sweep_view.h"
+#include "report/sweep_report.h"
+#include "base/text.h"
 
 /* "digits" of "examples/digits.yaml"; "run" without a file. NULL: out of memory. */
 static char *stem_of(const char *path)
@@ -59,7 +60,7 @@ static char *numbered(const char *stem, long number)
 {
     fgi_buf path = {0};
     fgi_buf_printf(&path, "runs/%s-%ld", stem, number);
-    return fgi_take_text(&path);
+    return fgi_buf_take(&path);
 }
 
 /* mkdir claims the number: if two processes try the same one, one of them uses the next. */
@@ -114,7 +115,7 @@ static char *sweep_stem(const char *config_path)
     if (stem != NULL)
         fgi_buf_printf(&text, "%s-sweep", stem);
     fgi_free(stem);
-    return stem != NULL ? fgi_take_text(&text) : NULL;
+    return stem != NULL ? fgi_buf_take(&text) : NULL;
 }
 
 fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool is_resumed,
@@ -202,7 +203,7 @@ bool fgi_run_dir_is_live(const char *folder)
 fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err)
 {
     bool is_sweep = false;
-    FGI_TRY(fgi_sweep_view_look(folder, &is_sweep, err));
+    FGI_TRY(fgi_sweep_look(folder, &is_sweep, err));
     if (!is_sweep)
         return FG_OK;
     return fgi_fail(err, FG_ENOTFOUND,

@@ -12,7 +12,8 @@
 #include "input/json_file.h"
 #include "recipe/run.h"
 #include "report/run_doc.h"
-#include "report/thumbnail.h"
+#include "doc/thumbnail.h"
+#include "base/alloc.h"
 
 enum {
     SHOWN_CLASSES = 64, /* of a matrix in a file */

@@ -12,7 +12,7 @@
 #include "recipe/config_table.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
-#include "report/helpers.h"
+#include "base/buf.h"
 
 fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, fg_error *err)
 {

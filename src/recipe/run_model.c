@@ -17,6 +17,8 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "input/json_file.h"
+#include "base/text.h"
 
 bool fgi_run_is_evaluation(const fg_recipe *r)
 {
@@ -387,7 +389,7 @@ static char *config_to_text(const fgi_config *c, void (*print)(const fgi_config 
 {
     fgi_buf text = {0};
     print(c, &text);
-    return fgi_take_text(&text);
+    return fgi_buf_take(&text);
 }
 
 fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_options *options,

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "report/helpers.h"
+#include "base/buf.h"
 #include "input/json_file.h"
 
 /* ---- paths ----------------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <fulgurite/ckpt.h>
 
-#include "report/helpers.h"
 #include "recipe/config.h"
 #include "base/buf.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/chart.h"
+#include "doc/chart.h"
 #include "recipe/run_record.h"
 #include "base/print.h"
 #include "base/alloc.h"

@@ -17,7 +17,7 @@
 #include "base/print.h"
 #include "input/json_file.h"
 #include "recipe/run.h"
-#include "report/verdict.h"
+#include "verdict/verdict.h"
 
 static json_t *known(double value) { return value > 0 ? fgi_json_real(value) : json_null(); }
 

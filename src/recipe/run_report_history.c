@@ -6,6 +6,7 @@
 
 #include "recipe/run.h"
 #include "report/run_view.h"
+#include "input/json_file.h"
 
 enum { PARTS_MAX = 1000 };
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/helpers.h"
 #include "recipe/run_schema.h"
 #include "base/alloc.h"
 #include "base/error.h"

@@ -9,7 +9,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "report/helpers.h"
+#include "base/buf.h"
 
 enum { NAME_MAX_BYTES = 120 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/run_doc.h"
+#include "verdict/verdict.h"
 
 enum { VERDICTS_MAX = 2 };
 static const double worth_s = 1; /* what would save less is only in the report */

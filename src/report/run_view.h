@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/duration.h"
-#include "report/helpers.h"
 
 /* The values of one metric in order of its steps. */
 typedef struct fgi_run_metric {
@@ -25,7 +25,7 @@ typedef struct fgi_run_view {
     json_t *report; /* an object; NULL: the run has none */
     char *config;   /* YAML; NULL: none */
     fgi_run_metric *metrics;
-    size_t metric_count;
+    size_t metric_count, metric_capacity;
     int64_t rows;                 /* of metrics.jsonl */
     double last_step, last_epoch; /* of its last row; NaN: unknown */
     char *damage;                 /* why report.json cannot be read; NULL: it can, or is missing */
@@ -42,6 +42,12 @@ fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err
 void fgi_run_view_set_live(fgi_run_view *view, bool is_live);
 void fgi_run_view_close(fgi_run_view *view);
 
+/* Reads FOLDER/name; *out is NULL if there is no such file. check may be NULL. Errors: as above. */
+fg_status fgi_run_json_read(const char *folder, const char *name,
+                            fg_status (*check)(const char *path, const json_t *root, fg_error *err),
+                            json_t **out, fg_error *err);
+/* Whether this version of the program reads the object: FG_EFORMAT, FG_EUNSUPPORTED. */
+fg_status fgi_run_check_version(const char *path, const json_t *root, fg_error *err);
 /* Reads report.json alone; *out is NULL if there is none. Errors: as above. */
 fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err);
 
@@ -51,17 +57,5 @@ const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *
  * errors. -1 if there is no value, of other metrics such as lr, and of those of training: a log
  * line may be a mean over a few samples. */
 int64_t fgi_run_metric_best(const fgi_run_metric *metric);
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-/* What the wall time is spent on; the first is busy, the others are idle. */
-typedef struct fgi_run_part {
-    const char *key, *name, *what;
-} fgi_run_part;
-enum { FGI_RUN_PARTS = 7 };
-extern const fgi_run_part fgi_run_parts[FGI_RUN_PARTS];
-/* The seconds of each part of a report (NULL is allowed); NaN if unknown. False if none is known.
- */
-bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS]);
 
 #endif

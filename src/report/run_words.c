@@ -93,30 +93,6 @@ size_t fgi_run_stage_size(const char *key)
     return strlen(key) - (fgi_ends_with(key, "_s") ? 2 : 0);
 }
 
-/* A member that is a string or another value; false if it is missing or null. */
-static bool put_value(fgi_buf *out, const char *before, const json_t *value)
-{
-    if (value == NULL || json_is_null(value))
-        return false;
-    fgi_buf_puts(out, before);
-    if (json_is_string(value))
-        fgi_put_plain(out, json_string_value(value));
-    else
-        fgi_json_print(out, value, JSON_ENCODE_ANY | JSON_COMPACT);
-    return true;
-}
-
-void fgi_run_cause_words(fgi_buf *out, const json_t *cause)
-{
-    const size_t before = out->size;
-    (void)put_value(out, "", json_object_get(cause, "what"));
-    (void)put_value(out, out->size > before ? " of " : "", json_object_get(cause, "name"));
-    if (put_value(out, out->size > before ? " was " : "was ", json_object_get(cause, "old")))
-        (void)put_value(out, ", is ", json_object_get(cause, "new"));
-    if (put_value(out, " (", json_object_get(cause, "at")))
-        fgi_buf_putc(out, ')');
-}
-
 void fgi_run_gain_words(fgi_buf *out, const json_t *verdict)
 {
     const json_t *rate = json_object_get(verdict, "samples_per_s");

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../fakepjrt/fake_control.h"
-#include "report/verdict.h"
+#include "verdict/verdict.h"
 #include "toy.h"
 
 static fake_control fake;

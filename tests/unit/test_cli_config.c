@@ -14,6 +14,7 @@
 #include "key_help.h"
 #include "golden.h"
 #include "row_names.h"
+#include "base/text.h"
 
 static void defaults(void **state)
 {

@@ -84,7 +84,7 @@ static void a_split_does_not_divide_groups(void **state)
     write_groups(list);
     fgt_ok(fg_catalog_open(list, NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
-    fgt_ok(fg_pack_build(list, packed, &as_files, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(list, packed, &as_files, NULL, &err));
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
     fgt_ok(fg_pack_dataset_create(pack, NULL, &of_pack, &err));
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -282,8 +282,7 @@ static void parts_of_a_pack_are_not_divided(void **state)
     (void)state;
     write_lists();
     (void)snprintf(pack, sizeof pack, "%s", fgt_path(fgt_image_folder(), "ab.pack"));
-    fgt_ok(fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, &as_files, NULL, NULL, NULL,
-                         &err));
+    fgt_ok(fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, &as_files, NULL, &err));
     for (int i = 0; i < 2; i++) {
         fg_option_values *values;
         fg_format_data data = {0};
@@ -439,7 +438,7 @@ static void several_labels_are_a_warning(void **state)
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "several.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "several.pack"));
     fgt_write(csv, list, sizeof list - 1);
-    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, &err));
     assert_non_null(strstr(heard_of(&fgi_images_row, csv, true), says));
     assert_string_equal(heard_of(&fgi_images_row, csv, false), "");
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), says));
@@ -469,7 +468,7 @@ static void variants_of_a_pack_are_one_sample(void **state)
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "two.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "variants.pack"));
     fgt_write(csv, list, sizeof list - 1);
-    fgt_ok(fg_pack_build(csv, packed, &options, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &options, NULL, &err));
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), "': 1 sample has several"));
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set(values, "train", packed, NULL, &err));
@@ -656,7 +655,7 @@ static void damaged_records_are_replaced_in_training_only(void **state)
     write_lists();
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "none.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "damaged.pack"));
-    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, &err));
     fg_pack *pack;
     fg_pack_entry first;
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));

@@ -20,7 +20,7 @@
 #include "input/json_file.h"
 #include "recipe/for_program.h"
 #include "report/run_doc.h"
-#include "report/thumbnail.h"
+#include "doc/thumbnail.h"
 
 static fg_error err;
 static const char *folder;
@@ -577,7 +577,7 @@ static char *evaluated_page(int count, const char *image)
     put_evaluation_of(&page, shown);
     json_decref(shown);
     assert_false(page.failed);
-    return fgi_take_text(&page);
+    return fgi_buf_take(&page);
 }
 
 /* The matrix, and of more classes than a phone shows, the most frequent confusions. */

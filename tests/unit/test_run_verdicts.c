@@ -13,7 +13,7 @@
 #include "input/json_file.h"
 #include "recipe/config.h"
 #include "report/run_doc.h"
-#include "report/verdict.h"
+#include "verdict/verdict.h"
 
 /* A run of 100 steps in 10 s with nothing wrong. Texts here have ' instead of ". */
 static const char healthy[] =
@@ -581,7 +581,8 @@ static void gains_have_no_exponents(void **state)
         assert_string_equal(out.data, words);
         json_t *report = json_pack("{s:[o]}", "verdicts", verdict);
         fgi_buf_clear(&out);
-        fgi_run_doc_put(&out, &(fgi_run_view){.folder = folder, .report = report}, true);
+        fgi_run_report_put(&out, &(fgi_run_view){.folder = folder, .report = report},
+                           FG_REPORT_HTML);
         (void)snprintf(words, sizeof words, "<p class=\"note\">Would save %s.</p>\n",
                        gains[i].words);
         has(out.data, words);
@@ -777,12 +778,29 @@ static void every_word_of_a_verdict(void **state)
 /* Of the time: 5 % is medium, and 20 % high. */
 static void limits_are_inclusive(void **state)
 {
-    fgi_severity severity;
+    static const struct {
+        double wait_s; /* of 10000 */
+        const char *severity;
+    } rows[] = {{499, ""}, {500, "medium"}, {1990, "medium"}, {2000, "high"}};
     (void)state;
-    assert_false(fgi_verdict_of_fraction(0.0499, &severity));
-    assert_true(fgi_verdict_of_fraction(0.05, &severity) && severity == FGI_MEDIUM);
-    assert_true(fgi_verdict_of_fraction(0.199, &severity) && severity == FGI_MEDIUM);
-    assert_true(fgi_verdict_of_fraction(0.2, &severity) && severity == FGI_HIGH);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char changes[256];
+        size_t k;
+        json_t *verdict;
+        const char *severity = "";
+        (void)snprintf(changes, sizeof changes,
+                       "{'time':{'busy_s':%g,'idle':{'input_s':0,'upload_s':0,'compile_s':0,"
+                       "'read_s':0,'checkpoint_s':%g,'other_s':0}}}",
+                       10000 - rows[i].wait_s, rows[i].wait_s);
+        json_t *list = judge(changes);
+        json_array_foreach(list, k, verdict)
+        {
+            if (strcmp(member(verdict, "id"), "checkpoint") == 0)
+                severity = member(verdict, "severity");
+        }
+        assert_string_equal(severity, rows[i].severity);
+        json_decref(list);
+    }
 }
 
 int main(void)
