@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "doc/chart.h"
 #include "out_file.h"
-#include "report/lr_plot.h"
 
 static void put_message(bool is_warning, const char *text)
 {
@@ -109,7 +109,7 @@ static fg_status check_curves(const char *list, fg_error *err)
     fg_status status = FG_OK;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
     while (status == FG_OK && (name = strsep(&rest, ",")) != NULL) {
-        status = fgi_lr_plot_check(name, err);
+        status = fgi_chart_file_check(name, err);
         if (status == FG_OK)
             status = out_file_check("--out", name, err);
     }

@@ -11,8 +11,8 @@
 #include <fulgurite/train.h>
 #include <jansson.h>
 
-#include "train/prediction_file.h"
-#include "report/schedule_plot.h"
+#include "callback/prediction_file.h"
+#include "report/plots.h"
 #include "recipe/config.h"
 #include "recipe/config.h"
 #include "recipe/run_origin.h"

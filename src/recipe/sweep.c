@@ -21,7 +21,7 @@
 #include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/sweep_record.h"
-#include "report/sweep_view.h"
+#include "report/sweep_report.h"
 
 enum { RECORD_LIMIT = 64 << 20 };
 
@@ -144,7 +144,7 @@ static fg_status take_folder(sweep *s, fg_error *err)
     size_t size;
     FGI_TRY(fgi_folder_make(s->folder, err));
     FGI_TRY(fgi_lock_take(s->folder, &s->lock, &unlockable, err));
-    FGI_TRY(fgi_sweep_view_look(s->folder, &is_there, err));
+    FGI_TRY(fgi_sweep_look(s->folder, &is_there, err));
     if (!is_there)
         return FG_OK;
     if (!s->is_resumed && !s->options->fit.overwrite)

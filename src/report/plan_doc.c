@@ -261,8 +261,7 @@ static void put_layers(fgi_doc *d, const json_t *layers)
     if (count > 0)
         fgi_doc_say(d, "note", "%zu of %zu layers, sorted by the cost of padding",
                     json_array_size(rows), count);
-    fgi_doc_table(d, NULL, layer_fields, rows);
-    json_decref(rows);
+    fgi_doc_rows(d, NULL, layer_fields, rows);
 }
 
 /* ---- cycles, collectives, slow operations, input --------------------------------------------- */
@@ -428,7 +427,9 @@ static void put_name(fgi_buf *out, const json_t *o)
                        fgi_json_words(o, "device_kind"));
         if (hosts > 1)
             fgi_buf_printf(out, " on %.0f hosts", hosts);
-        fgi_buf_printf(out, "), batch %.0f per device", fgi_json_number(o, "batch_size"));
+        fgi_buf_puts(out, ")");
+        if (json_is_number(json_object_get(o, "batch_size")))
+            fgi_buf_printf(out, ", batch %.0f per device", fgi_json_number(o, "batch_size"));
     }
     fgi_buf_printf(out, ": %s", fgi_after_last(verdict(o), '\1'));
 }

@@ -14,7 +14,6 @@
 #include "train/feed.h"
 #include "train/signals.h"
 #include "train/stage.h"
-#include "train/strategy.h"
 
 struct fgi_feed {
     fgi_feed_uses of;
@@ -36,17 +35,12 @@ typedef struct upload {
 
 fg_status fgi_feed_create(const fgi_feed_uses *uses, fgi_feed **out, fg_error *err)
 {
-    fg_status status = FG_OK;
     *out = NULL;
     fgi_feed *feed = fgi_calloc(1, sizeof *feed);
     if (feed == NULL)
         return fgi_no_memory(err);
     feed->of = *uses;
-    FGI_DONE(fgi_mutex_init(&feed->mutex, err));
-    status = fgi_cond_init(&feed->changed, err);
-    if (status != FG_OK)
-        (void)pthread_mutex_destroy(&feed->mutex);
-done:
+    const fg_status status = fgi_monitor_init(&feed->mutex, &feed->changed, err);
     if (status == FG_OK)
         *out = feed;
     else
@@ -58,8 +52,7 @@ void fgi_feed_destroy(fgi_feed *feed)
 {
     if (feed == NULL)
         return;
-    (void)pthread_cond_destroy(&feed->changed);
-    (void)pthread_mutex_destroy(&feed->mutex);
+    fgi_monitor_fini(&feed->mutex, &feed->changed);
     fgi_free(feed);
 }
 

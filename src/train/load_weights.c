@@ -541,9 +541,9 @@ fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, co
 /* The number of steps done. */
 static int64_t steps_done(const fg_optimizer *optimizer)
 {
-    if (optimizer == NULL || !optimizer->has_run)
+    if (optimizer == NULL || !optimizer->place.has_run)
         return 0;
-    return optimizer->step_now + (optimizer->has_begun ? 0 : 1);
+    return optimizer->place.step_now + (optimizer->place.has_begun ? 0 : 1);
 }
 
 /* The frozen parameters as a JSON list; fgi_buf_fini(out). */

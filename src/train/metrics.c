@@ -92,21 +92,21 @@ void fgi_metrics_add(fgi_metrics *metrics, const char *name)
 }
 
 /* The value of metric i; false if it is hidden. */
-static bool value_of(const fgi_metrics *metrics, size_t i, const double *sum, const double *weight,
-                     double *out)
+static bool value_of(const fgi_metrics *metrics, size_t i, const double *sums, double *out)
 {
     const fgi_metric_rule *rule = &metrics->rule[i];
-    const double mean = weight[i] > 0 ? sum[i] / weight[i] : (double)NAN;
+    const double *own = sums + 2 * i; /* sum and weight */
+    const double mean = own[1] > 0 ? own[0] / own[1] : (double)NAN;
     *out = mean;
     switch (rule->kind) {
     case FGI_MEAN: break;
     case FGI_SCALED: *out = rule->factor * mean; break;
     case FGI_ROOT: *out = rule->factor * sqrt(mean); break;
     case FGI_DETERMINATION: {
-        const double variance = sum[i + 1] / weight[i + 1] - mean * mean;
+        const double variance = own[2] / own[3] - mean * mean;
         /* constant targets leave only the rounding error of f32 sums, which is not a variance */
-        const bool is_constant = !(variance > 1e-6 * sum[i + 1] / weight[i + 1]);
-        *out = is_constant ? (double)NAN : 1 - sum[i - 1] / weight[i - 1] / variance;
+        const bool is_constant = !(variance > 1e-6 * own[2] / own[3]);
+        *out = is_constant ? (double)NAN : 1 - own[-2] / own[-1] / variance;
         break;
     }
     case FGI_HIDDEN: return false;
@@ -132,13 +132,13 @@ static void class_values(int64_t classes, const double *count, double out[CLASS_
         out[i] = known > 0 ? out[i] / known : (double)NAN;
 }
 
-size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
-                          const double *weight, const double *class_sum, fg_metric *out)
+size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sums,
+                          const double *class_sum, fg_metric *out)
 {
     double of_classes[CLASS_METRICS];
     size_t shown = 0;
     for (size_t i = 0; i < metrics->count; i++) {
-        if (!value_of(metrics, i, sum, weight, &out[shown].value))
+        if (!value_of(metrics, i, sums, &out[shown].value))
             continue;
         if (isnan(out[shown].value))
             out[shown].value = (double)NAN; /* printed without its sign */

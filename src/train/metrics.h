@@ -74,9 +74,9 @@ bool fgi_metrics_has(const fgi_metrics *metrics, const char *name);
 void fgi_metrics_add(fgi_metrics *metrics, const char *name);
 /* Whether there is room for that many more names. */
 bool fgi_metrics_has_room(const fgi_metrics *metrics, size_t names);
-/* Writes the values that follow from the sums and weights of each metric and from those of the
- * classes (NULL: unknown), names prefixed; returns how many, because hidden metrics have none. */
-size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
-                          const double *weight, const double *class_sum, fg_metric *out);
+/* Writes the values that follow from the pairs (sum, weight) of all metrics and from the sums of
+ * the classes (NULL: unknown), names prefixed; returns how many: hidden metrics have none. */
+size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sums,
+                          const double *class_sum, fg_metric *out);
 
 #endif

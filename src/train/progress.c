@@ -97,12 +97,7 @@ fg_status fgi_progress_create(const fg_trainer_output *o, const fgi_progress_sou
     *out = NULL;
     if (p == NULL)
         return fgi_no_memory(err);
-    fg_status status = fgi_mutex_init(&p->lock, err);
-    if (status == FG_OK) {
-        status = fgi_cond_init(&p->changed, err);
-        if (status != FG_OK)
-            (void)pthread_mutex_destroy(&p->lock);
-    }
+    const fg_status status = fgi_monitor_init(&p->lock, &p->changed, err);
     if (status != FG_OK) {
         fgi_free(p);
         return status;
@@ -129,8 +124,7 @@ static void destroy(void *self)
     fgi_progress *p = self;
     fgi_log_unset_before(p);
     fgi_progress_stop(p);
-    (void)pthread_mutex_destroy(&p->lock);
-    (void)pthread_cond_destroy(&p->changed);
+    fgi_monitor_fini(&p->lock, &p->changed);
     fgi_free(p);
 }
 

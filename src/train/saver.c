@@ -8,8 +8,6 @@
  * Only several failures in a row, or one at the end, are an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdatomic.h>
-
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -19,22 +17,6 @@
 #include "train/rank.h"
 #include "train/saver.h"
 
-struct fgi_saver {
-    fgi_saver_uses of;
-    fgi_snapshot *snapshot; /* being written, or NULL */
-    fgi_thread thread;
-    bool has_thread;
-    atomic_bool is_written; /* set by the thread when it is done */
-    fg_error error;         /* owned by the thread until then */
-    int failures;           /* in a row */
-    bool has_given_up;      /* its error has ended the fit */
-    bool is_ending;         /* the fit is ending, which counts failures itself */
-    int64_t begun_ns;       /* when the last save, or the fit, began; monotonic */
-    bool is_current;        /* the current state is in the last checkpoint */
-    bool is_requested;      /* by a callback, since the last save */
-    char last[512];         /* saved or loaded by this Trainer; "": none */
-};
-
 fg_status fgi_saver_create(const fgi_saver_uses *uses, fgi_saver **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
@@ -43,8 +25,6 @@ fg_status fgi_saver_create(const fgi_saver_uses *uses, fgi_saver **out, fg_error
     (*out)->of = *uses;
     return FG_OK;
 }
-
-void fgi_saver_destroy(fgi_saver *saver) { fgi_free(saver); }
 
 void fgi_saver_reset(fgi_saver *saver)
 {
@@ -59,18 +39,6 @@ bool fgi_saver_is_due(const fgi_saver *saver)
     const double every_s = saver->of.o->ckpt_every_time;
     return every_s > 0 && (double)(fgi_now_ns() - saver->begun_ns) >= every_s * 1e9;
 }
-
-bool fgi_saver_is_busy(const fgi_saver *saver) { return saver->snapshot != NULL; }
-
-bool fgi_saver_is_current(const fgi_saver *saver) { return saver->is_current; }
-
-void fgi_saver_set_current(fgi_saver *saver, bool is_current) { saver->is_current = is_current; }
-
-void fgi_saver_request(fgi_saver *saver, bool is_requested) { saver->is_requested = is_requested; }
-
-bool fgi_saver_is_requested(const fgi_saver *saver) { return saver->is_requested; }
-
-const char *fgi_saver_last(const fgi_saver *saver) { return saver->last; }
 
 static void *write_snapshot(void *self)
 {
@@ -101,7 +69,7 @@ static void join(fgi_saver *saver)
     fgi_span_begin(saver->of.spans, &span);
     fgi_thread_join(saver->thread);
     saver->has_thread = false;
-    fgi_windows_exclude(saver->of.windows, fgi_span_end(&span));
+    saver->of.windows->start_ns += fgi_span_end(&span);
 }
 
 void fgi_saver_remember(fgi_saver *saver, const char *path)
@@ -196,7 +164,7 @@ fg_status fgi_saver_begin(fgi_saver *saver, fg_error *err)
     const fg_status status = saver->of.take(saver->of.self, &snapshot, err);
     if (status == FG_OK)
         start_writing(saver, snapshot);
-    fgi_windows_exclude(saver->of.windows, fgi_span_end(&span));
+    saver->of.windows->start_ns += fgi_span_end(&span);
     if (status != FG_OK)
         return status;
     return saver->of.o->wait_for_saves ? fgi_saver_collect(saver, true, err) : FG_OK;

@@ -1,11 +1,14 @@
-/* saver.h - checkpoints written while training continues. What a saver holds is private to saver.c.
+/* saver.h - checkpoints written while training continues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_SAVER_H
 #define FGI_TRAIN_SAVER_H
 
+#include <stdatomic.h>
+
 #include <fulgurite/train.h>
 
+#include "base/thread.h"
 #include "train/callbacks.h"
 #include "train/divergence.h"
 #include "train/snapshot.h"
@@ -13,8 +16,6 @@
 #include "train/windows.h"
 
 enum { FGI_SAVES_FAILED = 3 }; /* in a row, after which a run ends */
-
-typedef struct fgi_saver fgi_saver;
 
 /* Parts of the Trainer, and how the state is copied. */
 typedef struct fgi_saver_uses {
@@ -30,24 +31,29 @@ typedef struct fgi_saver_uses {
     void *self;
 } fgi_saver_uses;
 
+typedef struct fgi_saver {
+    fgi_saver_uses of;
+    fgi_snapshot *snapshot; /* being written, or NULL */
+    fgi_thread thread;
+    bool has_thread;
+    atomic_bool is_written; /* set by the thread when it is done */
+    fg_error error;         /* owned by the thread until then */
+    int failures;           /* in a row */
+    bool has_given_up;      /* its error has ended the fit */
+    bool is_ending;         /* the fit is ending, which counts failures itself */
+    int64_t begun_ns;       /* when the last save, or the fit, began; monotonic */
+    bool is_current;        /* the current state is in the last checkpoint */
+    bool is_requested;      /* by a callback, since the last save */
+    char last[512];         /* saved or loaded by this Trainer; "": none */
+} fgi_saver;
+
 fg_status fgi_saver_create(const fgi_saver_uses *uses, fgi_saver **out, fg_error *err);
-void fgi_saver_destroy(fgi_saver *saver); /* NULL is allowed */
 /* A fit starts: resets the count of failures. */
 void fgi_saver_reset(fgi_saver *saver);
-/* Whether a save is under way. */
-bool fgi_saver_is_busy(const fgi_saver *saver);
-/* Whether the current state is in the last checkpoint, or being written to it. */
-bool fgi_saver_is_current(const fgi_saver *saver);
-void fgi_saver_set_current(fgi_saver *saver, bool is_current);
-/* The checkpoint last saved or loaded by this Trainer, in any call; "": none. */
-const char *fgi_saver_last(const fgi_saver *saver);
-/* Records the last checkpoint: for fgi_saver_last, the result and the watchdog. */
+/* Records the last checkpoint: for `last`, the result and the watchdog. */
 void fgi_saver_remember(fgi_saver *saver, const char *path);
 /* Whether ckpt_every_time have passed since the last save began, or the fit. */
 bool fgi_saver_is_due(const fgi_saver *saver);
-/* Sets whether a callback requests a save. */
-void fgi_saver_request(fgi_saver *saver, bool is_requested);
-bool fgi_saver_is_requested(const fgi_saver *saver);
 /* Starts saving the current state, after the previous save has finished. */
 fg_status fgi_saver_begin(fgi_saver *saver, fg_error *err);
 /* Handles a save that has finished: calls `saved`, or logs the failure. An error when

@@ -34,11 +34,11 @@
 static fg_status add_sums(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    const fgi_windows *windows = trainer->windows;
+    const fgi_windows *windows = &trainer->windows;
     const size_t count = stage->metrics.count;
-    fgi_windows_epoch_sums(windows, count, c->epoch_sums);
+    memcpy(c->epoch_sums, windows->epoch_sums, sizeof c->epoch_sums);
     fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
-    if (!fgi_windows_is_open(windows))
+    if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_peek(windows, c->sums, err));
     fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
@@ -196,7 +196,7 @@ fg_status fgi_state_take(void *self, fgi_snapshot **out, fg_error *err)
     if (trainer->stage[FGI_TRAIN]->accumulator != NULL) /* the last update is not known */
         FGI_DONE(fgi_divergence_read(&trainer->divergence, err));
     /* the log must contain the windows before this state */
-    FGI_DONE(fgi_windows_collect(trainer->windows, 0, err));
+    FGI_DONE(fgi_windows_collect(&trainer->windows, 0, err));
     FGI_DONE(gather(trainer, s, err));
     FGI_DONE(describe(trainer, s, err));
     *out = s;
@@ -273,7 +273,7 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     saved.is_open = open != NULL;
     if (open != NULL)
         memcpy(saved.sums, open, with_health * sizeof(float));
-    fgi_windows_restore(trainer->windows, &saved);
+    fgi_windows_restore(&trainer->windows, &saved);
 }
 
 /* Loads the metrics of the result; those of this call replace them one by one. */
@@ -315,7 +315,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
     FGI_TRY(fgi_divergence_load(&trainer->divergence, object, path, err));
-    fgi_saver_set_current(trainer->saver, true);
+    trainer->saver->is_current = true;
     load_metrics(trainer, ckpt, object);
     if (trainer->model.optimizer !=
         NULL) /* NULL: an evaluation, whose result has only its metrics */

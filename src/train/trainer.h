@@ -60,7 +60,7 @@ struct fg_trainer {
     fgi_model model;
     fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
-    struct fgi_windows *windows; /* of training */
+    fgi_windows windows; /* of training */
     fgi_health health;
     fgi_divergence divergence;
     fgi_ledger ledger;

@@ -176,7 +176,6 @@ static void *run(void *self)
 
 fg_status fgi_watchdog_create(const fg_trainer_options *options, fgi_watchdog **out, fg_error *err)
 {
-    fg_status status = FG_OK;
     *out = NULL;
     fgi_watchdog *dog = fgi_calloc(1, sizeof *dog);
     if (dog == NULL)
@@ -185,11 +184,7 @@ fg_status fgi_watchdog_create(const fg_trainer_options *options, fgi_watchdog **
     dog->compile_limit_ns = COMPILE_LIMIT_S * SECOND;
     dog->hang = options->hang.report;
     dog->hang_self = options->hang.report_self;
-    FGI_DONE(fgi_mutex_init(&dog->mutex, err));
-    status = fgi_cond_init(&dog->changed, err);
-    if (status != FG_OK)
-        (void)pthread_mutex_destroy(&dog->mutex);
-done:
+    const fg_status status = fgi_monitor_init(&dog->mutex, &dog->changed, err);
     if (status == FG_OK)
         *out = dog;
     else
@@ -201,8 +196,7 @@ void fgi_watchdog_destroy(fgi_watchdog *dog)
 {
     if (dog == NULL)
         return;
-    (void)pthread_cond_destroy(&dog->changed);
-    (void)pthread_mutex_destroy(&dog->mutex);
+    fgi_monitor_fini(&dog->mutex, &dog->changed);
     fgi_free(dog);
 }
 

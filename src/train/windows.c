@@ -14,44 +14,12 @@
 #include "train/activity.h"
 #include "train/windows.h"
 
-/* The sums of one window on their way to the host. */
-typedef struct window {
-    float *sums; /* as many as the stage has */
-    size_t capacity;
-    fgi_event *arrived; /* NULL: free */
-    fg_progress at;     /* when it was closed */
-    bool remains_open;  /* it was not closed, but only read */
-} window;
-
-struct fgi_windows {
-    fgi_windows_uses of;
-    window window[FGI_WINDOWS]; /* a ring of `count`, starting at `first` */
-    int first, count;
-    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
-    double *class_sum;                                  /* of the evaluation, NULL: none */
-    bool is_open;               /* steps have run since the last window was closed */
-    int64_t start_ns, samples;  /* of the current window */
-    fgi_saved_windows restored; /* metric_count 0: nothing to continue */
-};
-
-fg_status fgi_windows_create(const fgi_windows_uses *uses, fgi_windows **out, fg_error *err)
+void fgi_windows_fini(fgi_windows *windows)
 {
-    *out = fgi_calloc(1, sizeof **out);
-    if (*out == NULL)
-        return fgi_no_memory(err);
-    (*out)->of = *uses;
-    return FG_OK;
-}
-
-void fgi_windows_destroy(fgi_windows *windows)
-{
-    if (windows == NULL)
-        return;
     fgi_windows_abandon(windows);
     for (int i = 0; i < FGI_WINDOWS; i++)
         fgi_free(windows->window[i].sums);
     fgi_free(windows->class_sum);
-    fgi_free(windows);
 }
 
 void fgi_windows_add(fgi_windows *windows, int64_t samples)
@@ -60,37 +28,29 @@ void fgi_windows_add(fgi_windows *windows, int64_t samples)
     windows->is_open = true;
 }
 
-bool fgi_windows_is_open(const fgi_windows *windows) { return windows->is_open; }
-
 void fgi_windows_start_clock(fgi_windows *windows)
 {
     windows->start_ns = fgi_now_ns();
     windows->samples = 0;
 }
 
-void fgi_windows_exclude(fgi_windows *windows, int64_t ns) { windows->start_ns += ns; }
-
 void fgi_windows_clear(fgi_windows *windows)
 {
-    memset(windows->sum, 0, sizeof windows->sum);
-    memset(windows->weight, 0, sizeof windows->weight);
+    memset(windows->epoch_sums, 0, sizeof windows->epoch_sums);
 }
 
 size_t fgi_windows_means(const fgi_windows *windows, const float *open_sums, fg_metric *out)
 {
-    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    double sums[2 * FG_MAX_METRICS];
     const fgi_stage *stage = windows->of.stage;
-    const fgi_metrics *metrics = &stage->metrics;
-    for (size_t i = 0; i < metrics->count; i++) {
-        sum[i] = windows->sum[i] + (open_sums != NULL ? (double)open_sums[2 * i] : 0);
-        weight[i] = windows->weight[i] + (open_sums != NULL ? (double)open_sums[2 * i + 1] : 0);
-    }
-    return fgi_metrics_values(metrics, fgi_stage_prefix(stage->kind), sum, weight,
+    for (size_t i = 0; i < 2 * stage->metrics.count; i++)
+        sums[i] = windows->epoch_sums[i] + (open_sums != NULL ? (double)open_sums[i] : 0);
+    return fgi_metrics_values(&stage->metrics, fgi_stage_prefix(stage->kind), sums,
                               windows->class_sum, out);
 }
 
 /* Adds the counts of classes, which only evaluations have. */
-static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, const window *w,
+static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, const fgi_window *w,
                              fg_error *err)
 {
     const size_t count = FGI_CLASS_COUNTS * (size_t)list->classes;
@@ -105,15 +65,13 @@ static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, cons
 }
 
 /* One window has arrived. */
-static fg_status deliver(fgi_windows *windows, const window *w, fg_error *err)
+static fg_status deliver(fgi_windows *windows, const fgi_window *w, fg_error *err)
 {
     const fgi_metrics *list = &windows->of.stage->metrics;
     if (w->remains_open)
         return windows->of.take(windows->of.self, FGI_WINDOW_FIRST, w->sums, &w->at, err);
-    for (size_t i = 0; i < list->count; i++) {
-        windows->sum[i] += (double)w->sums[2 * i];
-        windows->weight[i] += (double)w->sums[2 * i + 1];
-    }
+    for (size_t i = 0; i < 2 * list->count; i++)
+        windows->epoch_sums[i] += (double)w->sums[i];
     if (windows->of.take == NULL)
         return add_classes(windows, list, w, err);
     return windows->of.take(windows->of.self, FGI_WINDOW_CLOSED, w->sums, &w->at, err);
@@ -156,7 +114,7 @@ static fg_status read_failed(const fgi_windows *windows, int64_t step, fg_status
 fg_status fgi_windows_collect(fgi_windows *windows, int keep, fg_error *err)
 {
     while (windows->count > 0) {
-        window *w = &windows->window[windows->first];
+        fgi_window *w = &windows->window[windows->first];
         if (windows->count <= keep && !fgi_event_is_ready(w->arrived))
             return FG_OK;
         const fg_status status = await(windows, w->arrived, err);
@@ -200,10 +158,10 @@ fg_status fgi_windows_peek(const fgi_windows *windows, float *out_sums, fg_error
 }
 
 /* Starts reading the sums of the current window; there is room for it. */
-static fg_status start_read(fgi_windows *windows, const fg_progress *at, window **out,
+static fg_status start_read(fgi_windows *windows, const fg_progress *at, fgi_window **out,
                             fg_error *err)
 {
-    window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
+    fgi_window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
     const size_t count = fgi_stage_sum_count(windows->of.stage);
     if (w->capacity < count) {
         fgi_free(w->sums);
@@ -222,7 +180,7 @@ static fg_status start_read(fgi_windows *windows, const fg_progress *at, window 
 
 fg_status fgi_windows_read_first(fgi_windows *windows, const fg_progress *at, fg_error *err)
 {
-    window *w = NULL;
+    fgi_window *w = NULL;
     if (!windows->is_open) /* it was closed: its log line has the loss of this step */
         return FG_OK;
     FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS - 1, err));
@@ -233,7 +191,7 @@ fg_status fgi_windows_read_first(fgi_windows *windows, const fg_progress *at, fg
 
 fg_status fgi_windows_close(fgi_windows *windows, const fg_progress *at, fg_error *err)
 {
-    window *w = NULL;
+    fgi_window *w = NULL;
     fgi_stage *stage = windows->of.stage;
     const bool is_training = stage->kind == FGI_TRAIN;
     if (!windows->is_open)
@@ -255,25 +213,12 @@ fg_status fgi_windows_close(fgi_windows *windows, const fg_progress *at, fg_erro
 
 /* ---- in a checkpoint ------------------------------------------------------------------------- */
 
-void fgi_windows_epoch_sums(const fgi_windows *windows, size_t count, double *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        out[2 * i] = windows->sum[i];
-        out[2 * i + 1] = windows->weight[i];
-    }
-}
-
 void fgi_windows_restore(fgi_windows *windows, const fgi_saved_windows *saved)
 {
     fgi_windows_clear(windows);
     windows->restored = *saved;
-    for (size_t i = 0; i < saved->metric_count; i++) {
-        windows->sum[i] = saved->epoch_sums[2 * i];
-        windows->weight[i] = saved->epoch_sums[2 * i + 1];
-    }
+    memcpy(windows->epoch_sums, saved->epoch_sums, sizeof windows->epoch_sums);
 }
-
-bool fgi_windows_is_pending(const fgi_windows *windows) { return windows->restored.is_open; }
 
 static bool is_same(const fgi_saved_windows *saved, const fgi_metrics *metrics)
 {

@@ -1,6 +1,6 @@
 /* windows.h - reading metrics from the device: windows of steps, and the sums of an epoch.
  *
- * A window is the steps between two reads of the sums. What windows hold is private to windows.c.
+ * A window is the steps between two reads of the sums.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_WINDOWS_H
@@ -13,8 +13,6 @@
 #include "train/stage.h"
 
 enum { FGI_WINDOWS = 4 }; /* reads under way */
-
-typedef struct fgi_windows fgi_windows;
 
 /* Why sums of training arrive. */
 typedef enum fgi_window_end {
@@ -36,18 +34,43 @@ typedef struct fgi_windows_uses {
     void *self;
 } fgi_windows_uses;
 
-fg_status fgi_windows_create(const fgi_windows_uses *uses, fgi_windows **out, fg_error *err);
-/* NULL is allowed. Waits for reads under way. */
-void fgi_windows_destroy(fgi_windows *windows);
+/* What a checkpoint contains of the metrics of training. */
+typedef struct fgi_saved_windows {
+    size_t metric_count;
+    char metric[FG_MAX_METRICS][48];
+    double epoch_sums[2 * FG_MAX_METRICS]; /* (sum, weight) of each metric */
+    bool is_open;                          /* the window was, with these sums: */
+    float sums[FGI_MOST_SUMS];
+} fgi_saved_windows;
 
+/* The sums of one window on their way to the host. */
+typedef struct fgi_window {
+    float *sums; /* as many as the stage has */
+    size_t capacity;
+    fgi_event *arrived; /* NULL: free */
+    fg_progress at;     /* when it was closed */
+    bool remains_open;  /* it was not closed, but only read */
+} fgi_window;
+
+/* All zero but `of`: nothing has run. */
+typedef struct fgi_windows {
+    fgi_windows_uses of;
+    fgi_window window[FGI_WINDOWS]; /* a ring of `count`, starting at `first` */
+    int first, count;
+    /* (sum, weight) of each metric, of the closed windows of the epoch or evaluation */
+    double epoch_sums[2 * FG_MAX_METRICS];
+    double *class_sum;          /* of the evaluation, NULL: none */
+    bool is_open;               /* steps have run since the last window was closed */
+    int64_t start_ns, samples;  /* of the current window */
+    fgi_saved_windows restored; /* metric_count 0: nothing to continue */
+} fgi_windows;
+
+/* Waits for reads under way. */
+void fgi_windows_fini(fgi_windows *windows);
 /* A batch of that many samples was launched: the current window is open. */
 void fgi_windows_add(fgi_windows *windows, int64_t samples);
-/* Whether steps have run since the last window was closed. */
-bool fgi_windows_is_open(const fgi_windows *windows);
 /* Rates of training are measured from now on. */
 void fgi_windows_start_clock(fgi_windows *windows);
-/* Excludes so much time, which was not spent on training, from the rate of the current window. */
-void fgi_windows_exclude(fgi_windows *windows, int64_t ns);
 
 /* Closes the current window, at this position: starts reading the stage's sums, without waiting;
  * the next step starts new ones. */
@@ -71,21 +94,8 @@ fg_status fgi_windows_peek(const fgi_windows *windows, float *out_sums, fg_error
 
 /* ---- in a checkpoint ------------------------------------------------------------------------- */
 
-/* What a checkpoint contains of the metrics of training. */
-typedef struct fgi_saved_windows {
-    size_t metric_count;
-    char metric[FG_MAX_METRICS][48];
-    double epoch_sums[2 * FG_MAX_METRICS]; /* (sum, weight) of each metric */
-    bool is_open;                          /* the window was, with these sums: */
-    float sums[FGI_MOST_SUMS];
-} fgi_saved_windows;
-
-/* The sums of the epoch, as (sum, weight) of `count` metrics. */
-void fgi_windows_epoch_sums(const fgi_windows *windows, size_t count, double *out);
 /* Sets the sums of the epoch; the open window is kept until fgi_windows_continue. */
 void fgi_windows_restore(fgi_windows *windows, const fgi_saved_windows *saved);
-/* Whether a window was restored that was open and has not been continued yet. */
-bool fgi_windows_is_pending(const fgi_windows *windows);
 /* Continues the restored epoch and window if the stage logs the same metrics, else drops them. */
 fg_status fgi_windows_continue(fgi_windows *windows, fg_error *err);
 

@@ -1,4 +1,5 @@
-/* run_comparison.c - several runs side by side. The comparison is one JSON object, {"runs": [...],
+/* report.c - the public functions: reports of runs and sweeps, and several runs side by side. The
+ * comparison is one JSON object, {"runs": [...],
  * "rows": [{"section", "name", "values": [...]}]}, which the other forms present.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,6 +13,7 @@
 #include "input/json_file.h"
 #include "report/config_lines.h"
 #include "report/run_doc.h"
+#include "report/sweep_report.h"
 #include "verdict/verdict.h"
 
 enum { RUNS_MAX = 8 };
@@ -214,10 +216,8 @@ static void put_json(fgi_buf *out, const comparison *c)
     json_t *runs = json_array();
     for (size_t i = 0; i < c->count; i++)
         (void)json_array_append_new(runs, json_string(c->runs[i].folder));
-    json_t *root = json_pack("{s:o, s:O}", "runs", runs, "rows", c->rows);
-    fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
+    fgi_json_put(out, json_pack("{s:o, s:O}", "runs", runs, "rows", c->rows),
+                 JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 }
 
 static fg_status make(comparison *c, const char *const *folders, fgi_buf *text, fg_report_form form,
@@ -233,7 +233,25 @@ static fg_status make(comparison *c, const char *const *folders, fgi_buf *text, 
         put_json(text, c);
     else
         put_doc(text, c, form == FG_REPORT_HTML);
-    return fgi_buf_status(text, err);
+    return FG_OK;
+}
+
+/* Takes the text of a report. */
+static fg_status take(fg_status status, fgi_buf *text, char **out, fg_error *err)
+{
+    if (status == FG_OK)
+        status = fgi_buf_status(text, err);
+    if (status == FG_OK)
+        *out = fgi_buf_take(text);
+    fgi_buf_fini(text);
+    return status;
+}
+
+static fg_status check_form(fg_report_form form, fg_error *err)
+{
+    if ((unsigned)form > FG_REPORT_HTML)
+        return fgi_fail(err, FG_EINVAL, "form %d: expected one of fg_report_form", (int)form);
+    return FG_OK;
 }
 
 fg_status fg_report_compare(const char *const *folders, size_t count, fg_report_form form,
@@ -243,19 +261,37 @@ fg_status fg_report_compare(const char *const *folders, size_t count, fg_report_
     *out = NULL;
     if (count < 1 || count > RUNS_MAX)
         return fgi_fail(err, FG_EINVAL, "%zu runs: expected 1 to %d", count, RUNS_MAX);
-    if ((unsigned)form > FG_REPORT_HTML)
-        return fgi_fail(err, FG_EINVAL, "form %d: expected one of fg_report_form", (int)form);
+    FGI_TRY(check_form(form, err));
     comparison *c = fgi_calloc(1, sizeof *c);
     if (c == NULL)
         return fgi_no_memory(err);
     c->count = count;
     const fg_status status = make(c, folders, &text, form, err);
-    if (status == FG_OK)
-        *out = fgi_buf_take(&text);
-    fgi_buf_fini(&text);
     for (size_t i = 0; i < count; i++)
         fgi_run_view_close(&c->runs[i]);
     json_decref(c->rows);
     fgi_free(c);
+    return take(status, &text, out, err);
+}
+
+/* ---- one run or sweep ------------------------------------------------------------------------ */
+
+static fg_status put_run(const char *folder, fg_report_form form, fgi_buf *out, fg_error *err)
+{
+    fgi_run_view view;
+    const fg_status status = fgi_run_view_open(folder, &view, err);
+    if (status == FG_OK)
+        fgi_run_report_put(out, &view, form);
+    fgi_run_view_close(&view);
     return status;
+}
+
+fg_status fg_report_run(const char *folder, fg_report_form form, char **out, fg_error *err)
+{
+    fgi_buf text = {0};
+    bool is_sweep = false;
+    *out = NULL;
+    FGI_TRY(check_form(form, err));
+    FGI_TRY(fgi_sweep_look(folder, &is_sweep, err));
+    return take((is_sweep ? fgi_sweep_report : put_run)(folder, form, &text, err), &text, out, err);
 }

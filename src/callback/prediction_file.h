@@ -12,8 +12,8 @@
  * null in JSON, whose object then has a field `error`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_TRAIN_PREDICTION_FILE_H
-#define FGI_TRAIN_PREDICTION_FILE_H
+#ifndef FGI_CALLBACK_PREDICTION_FILE_H
+#define FGI_CALLBACK_PREDICTION_FILE_H
 
 #include <fulgurite/callback.h>
 

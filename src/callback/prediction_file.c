@@ -1,7 +1,7 @@
 /* prediction_file.c - see prediction_file.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/prediction_file.h"
+#include "callback/prediction_file.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  * validation starts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/average.h"
+#include "callback/average.h"
 
 #include <string.h>
 
@@ -37,9 +37,9 @@ static fg_variable *create_mean(fg_module *parent, const fg_variable *of)
     return mean;
 }
 
-fg_status fgi_average_build(fgi_average *a, fg_module *root, const char *name, bool has_buffers,
-                            fg_error *err)
+fg_status fgi_average_build(void *self, fg_module *root, fg_error *err)
 {
+    fgi_average *a = self;
     const size_t count = fg_module_variable_count(root);
     const fg_type number = {.dtype = FG_S32};
     a->of = fgi_calloc(count + 1, sizeof(fg_variable *));
@@ -47,9 +47,9 @@ fg_status fgi_average_build(fgi_average *a, fg_module *root, const char *name, b
     if (a->of == NULL || a->mean == NULL)
         return fgi_no_memory(err);
     for (size_t i = 0; i < count; i++)
-        if (is_averaged(fg_module_variable_at(root, i), has_buffers))
+        if (is_averaged(fg_module_variable_at(root, i), a->use_buffers))
             a->of[a->count++] = fg_module_variable_at(root, i);
-    fg_module *child = fg_module_child(root, name);
+    fg_module *child = fg_module_child(root, a->name);
     for (size_t i = 0; i < a->count; i++)
         a->mean[i] = create_mean(child, a->of[i]);
     a->taken =
@@ -58,10 +58,12 @@ fg_status fgi_average_build(fgi_average *a, fg_module *root, const char *name, b
     return fg_module_error(root, err);
 }
 
-void fgi_average_fini(fgi_average *a)
+void fgi_average_destroy(void *self)
 {
+    fgi_average *a = self;
     fgi_free(a->of);
     fgi_free(a->mean);
+    fgi_free(self);
 }
 
 static fg_tensor is_none(fg_tensor taken)
@@ -77,9 +79,9 @@ static fg_tensor is_due(const fgi_average *a, fg_trace *trace, const fg_optimize
                   fg_not(fg_optimizer_skipped(optimizer, trace)));
 }
 
-void fgi_average_update(fgi_average *a, fg_trace *trace, const fg_optimizer *optimizer,
-                        fgi_average_weight *weight, const void *self)
+void fgi_average_update(void *self, fg_trace *trace, fg_optimizer *optimizer)
 {
+    fgi_average *a = self;
     fg_scope_push(trace, "average");
     const fg_tensor due = is_due(a, trace, optimizer);
     const fg_tensor taken = fg_variable_value(trace, a->taken);
@@ -89,7 +91,7 @@ void fgi_average_update(fgi_average *a, fg_trace *trace, const fg_optimizer *opt
         const fg_dtype dtype = fg_tensor_type(mean)->dtype;
         const fg_tensor now = fg_cast(fgi_variable_part(trace, a->of[i]), dtype);
         const fg_tensor one = fg_ones(trace, dtype, FG_SCALAR);
-        const fg_tensor part = fg_where(is_none(taken), one, weight(self, some, dtype));
+        const fg_tensor part = fg_where(is_none(taken), one, a->weight(self, some, dtype));
         const fg_tensor next = fg_add(mean, fg_mul(fg_sub(now, mean), part));
         fg_assign(a->mean[i], fg_where(due, next, mean));
     }
@@ -97,8 +99,9 @@ void fgi_average_update(fgi_average *a, fg_trace *trace, const fg_optimizer *opt
     fg_scope_pop(trace);
 }
 
-fg_tensor fgi_average_value(const fgi_average *a, fg_trace *trace, fg_variable *variable)
+fg_tensor fgi_average_value(void *self, fg_trace *trace, fg_variable *variable)
 {
+    const fgi_average *a = self;
     size_t i = 0;
     while (i < a->count && a->of[i] != variable)
         i++;

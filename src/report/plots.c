@@ -1,24 +1,173 @@
-/* schedule_plot.c - see schedule_plot.h.
+/* plots.c - see plots.h.
  *
  * Steps are numbered as in the log: step 1 is the first. Of a run with more steps than POINTS, the
- * files and plots contain evenly spaced ones, with the first, the last and the highest.
+ * files and plots of a schedule contain evenly spaced ones, with the first, the last and the
+ * highest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/schedule_plot.h"
+#include "report/plots.h"
 
+#include <fulgurite/report.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "base/text.h"
-#include "input/json_file.h"
 #include "doc/doc.h"
 
 enum { POINTS = 10000, TABLE = 5, CLOSE = 100000 };
 
-/* ---- the values ------------------------------------------------------------------------------ */
+static void put_number(fgi_buf *out, double value)
+{
+    fgi_buf_putc(out, ',');
+    if (isfinite(value))
+        fgi_buf_printf(out, "%.9g", value);
+}
+
+/* ---- the search for a learning rate ---------------------------------------------------------- */
+
+const char *const fgi_lr_suggestion_names[FGI_LR_SUGGESTIONS] = {"valley", "steep", "slide",
+                                                                 "minimum"};
+
+double fgi_lr_suggestion(const fg_lr_suggestions *s, size_t index)
+{
+    const double values[FGI_LR_SUGGESTIONS] = {s->valley, s->steep, s->slide, s->minimum};
+    return values[index];
+}
+
+json_t *fgi_lr_suggestions_json(const fg_lr_suggestions *suggestions)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++)
+        (void)json_object_set_new(object, fgi_lr_suggestion_names[i],
+                                  fgi_json_real(fgi_lr_suggestion(suggestions, i)));
+    return object;
+}
+
+static json_t *losses(const fg_lr_curve *curve)
+{
+    json_t *array = json_array();
+    for (int k = 0; k < fg_lr_curve_segments(curve); k++)
+        (void)json_array_append_new(
+            array, fgi_json_reals(fg_lr_curve_loss(curve, k), fg_lr_curve_count(curve)));
+    return array;
+}
+
+json_t *fgi_lr_json(const void *self)
+{
+    const fg_lr_curve *curve = self;
+    const size_t count = fg_lr_curve_count(curve);
+    const fg_lr_suggestions *s = fg_lr_curve_suggestions(curve);
+    return json_pack("{s:o, s:[o, o], s:i, s:s, s:f, s:o, s:o, s:o}", "suggestions",
+                     fgi_lr_suggestions_json(s), "valley_range", fgi_json_real(s->valley_low),
+                     fgi_json_real(s->valley_high), "usable_segments", s->usable_segments, "note",
+                     s->note, "lr_factor", fg_lr_curve_factor(curve), "lr",
+                     fgi_json_reals(fg_lr_curve_lr(curve), count), "smoothed",
+                     fgi_json_reals(fg_lr_curve_smoothed(curve), count), "loss", losses(curve));
+}
+
+/* The row of the learning rate that is nearest on a logarithmic axis. */
+static size_t nearest_row(const fg_lr_curve *curve, double lr)
+{
+    const double *x = fg_lr_curve_lr(curve);
+    size_t nearest = 0;
+    for (size_t i = 1; i < fg_lr_curve_count(curve); i++)
+        if (fabs(log(x[i] / lr)) < fabs(log(x[nearest] / lr)))
+            nearest = i;
+    return nearest;
+}
+
+/* The names of the suggestions that a row is nearest to: "valley slide". */
+static void put_marks(const fg_lr_curve *curve, size_t row, fgi_buf *out)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++) {
+        const double lr = fgi_lr_suggestion(fg_lr_curve_suggestions(curve), i);
+        if (!isfinite(lr) || nearest_row(curve, lr) != row)
+            continue;
+        fgi_buf_printf(out, "%s%s", separator, fgi_lr_suggestion_names[i]);
+        separator = " ";
+    }
+}
+
+static void put_lr_csv(const void *self, fgi_buf *out)
+{
+    const fg_lr_curve *curve = self;
+    const int segments = fg_lr_curve_segments(curve);
+    fgi_buf_puts(out, "lr,smoothed");
+    for (int k = 1; k <= segments; k++)
+        fgi_buf_printf(out, ",loss_%d", k);
+    fgi_buf_puts(out, ",suggestion\n");
+    for (size_t i = 0; i < fg_lr_curve_count(curve); i++) {
+        fgi_buf_printf(out, "%.9g", fg_lr_curve_lr(curve)[i]);
+        put_number(out, fg_lr_curve_smoothed(curve)[i]);
+        for (int k = 0; k < segments; k++)
+            put_number(out, fg_lr_curve_loss(curve, k)[i]);
+        fgi_buf_putc(out, ',');
+        put_marks(curve, i, out);
+        fgi_buf_putc(out, '\n');
+    }
+}
+
+/* The smoothed loss at a learning rate, interpolated over its logarithm; NaN outside the curve.
+ */
+static double loss_at(const fg_lr_curve *curve, double lr)
+{
+    const double *x = fg_lr_curve_lr(curve), *y = fg_lr_curve_smoothed(curve);
+    for (size_t i = 1; i < fg_lr_curve_count(curve); i++)
+        if (lr >= x[i - 1] && lr <= x[i])
+            return y[i - 1] + (y[i] - y[i - 1]) * log(lr / x[i - 1]) / log(x[i] / x[i - 1]);
+    return (double)NAN;
+}
+
+/* The smoothed curve and the suggestions as series. */
+typedef struct lr_picture {
+    fgi_chart chart;
+    fgi_series series[1 + FGI_LR_SUGGESTIONS];
+    double x[FGI_LR_SUGGESTIONS], y[FGI_LR_SUGGESTIONS];
+    char name[FGI_LR_SUGGESTIONS][40];
+} lr_picture;
+
+static void fill_lr(lr_picture *p, const fg_lr_curve *curve)
+{
+    p->series[0] = (fgi_series){"loss", fg_lr_curve_lr(curve), fg_lr_curve_smoothed(curve),
+                                fg_lr_curve_count(curve)};
+    p->chart = (fgi_chart){.title = "smoothed loss by learning rate",
+                           .x_label = "learning rate",
+                           .series = p->series,
+                           .count = 1,
+                           .is_log_x = true,
+                           .color = 3};
+    for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++) {
+        const double lr = fgi_lr_suggestion(fg_lr_curve_suggestions(curve), i);
+        if (!isfinite(lr))
+            continue;
+        p->x[i] = lr;
+        p->y[i] = loss_at(curve, lr);
+        (void)fgi_snprintf(p->name[i], sizeof(p->name[i]), "%s %.3g", fgi_lr_suggestion_names[i],
+                           lr);
+        p->series[p->chart.count++] = (fgi_series){p->name[i], &p->x[i], &p->y[i], 1};
+    }
+}
+
+void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *out)
+{
+    lr_picture p;
+    fill_lr(&p, curve);
+    fgi_chart_put_text(out, &p.chart, (fgi_chart_size){columns, 14, is_ascii});
+}
+
+fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path, fg_error *err)
+{
+    lr_picture p;
+    fill_lr(&p, curve);
+    return fgi_chart_file_write(&(fgi_chart_file){&p.chart, 1, curve, put_lr_csv, fgi_lr_json},
+                                path, err);
+}
+
+/* ---- schedules ------------------------------------------------------------------------------- */
 
 /* Steps that the schedule is shown for: a run without a limit, whose rates are constant, has one.
  */
@@ -64,7 +213,7 @@ static int64_t find_highest(const fgi_schedule_view *v)
 typedef struct points {
     const fgi_schedule_view *view;
     int64_t *index;
-    double *step, *lr, *momentum; /* step: index + 1 */
+    double *step, *lr, *momentum; /* step: index + 1; one block */
     size_t count;
 } points;
 
@@ -72,8 +221,6 @@ static void free_points(points *p)
 {
     fgi_free(p->index);
     fgi_free(p->step);
-    fgi_free(p->lr);
-    fgi_free(p->momentum);
 }
 
 static bool make_points(const fgi_schedule_view *v, points *out)
@@ -83,11 +230,11 @@ static bool make_points(const fgi_schedule_view *v, points *out)
     const size_t most = (size_t)count + 1;
     *out = (points){.view = v,
                     .index = fgi_calloc(most, sizeof(int64_t)),
-                    .step = fgi_calloc(most, sizeof(double)),
-                    .lr = fgi_calloc(most, sizeof(double)),
-                    .momentum = fgi_calloc(most, sizeof(double))};
-    if (!out->index || !out->step || !out->lr || !out->momentum)
+                    .step = fgi_calloc(3 * most, sizeof(double))};
+    if (out->index == NULL || out->step == NULL)
         return false;
+    out->lr = out->step + most;
+    out->momentum = out->lr + most;
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = index_of(steps, count, i);
         const int64_t before = out->count > 0 ? out->index[out->count - 1] : -1;
@@ -107,8 +254,6 @@ static int64_t epoch_of(const fgi_schedule_view *v, int64_t index)
 {
     return fg_fit_settings_epoch(&v->settings, index);
 }
-
-/* ---- the settings ---------------------------------------------------------------------------- */
 
 static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
 {
@@ -133,20 +278,16 @@ static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
     fgi_buf_puts(out, "\n\n");
 }
 
-/* ---- CSV and JSON ---------------------------------------------------------------------------- */
-
-static void put_csv(const void *self, fgi_buf *out)
+static void put_schedule_csv(const void *self, fgi_buf *out)
 {
     const points *p = self;
-    const fgi_schedule_view *v = p->view;
     fgi_buf_puts(out, "step,epoch,lr,momentum\n");
     for (size_t i = 0; i < p->count; i++) {
         fgi_buf_printf(out, "%" PRId64 ",", p->index[i] + 1);
-        if (epoch_of(v, p->index[i]) >= 0)
-            fgi_buf_printf(out, "%" PRId64, epoch_of(v, p->index[i]));
-        fgi_buf_printf(out, ",%.9g,", p->lr[i]);
-        if (!isnan(p->momentum[i]))
-            fgi_buf_printf(out, "%.9g", p->momentum[i]);
+        if (epoch_of(p->view, p->index[i]) >= 0)
+            fgi_buf_printf(out, "%" PRId64, epoch_of(p->view, p->index[i]));
+        put_number(out, p->lr[i]);
+        put_number(out, p->momentum[i]);
         fgi_buf_putc(out, '\n');
     }
 }
@@ -169,8 +310,6 @@ static json_t *table_of(const fgi_schedule_view *v)
         (void)json_array_append_new(rows, row_of(v, 25 * i, last / 4 * i + last % 4 * i / 4));
     return rows;
 }
-
-/* ---- the table ------------------------------------------------------------------------------- */
 
 /* "25 %", "highest" */
 static void put_name(fgi_buf *out, const fgi_field *field, const json_t *row)
@@ -198,8 +337,6 @@ void fgi_schedule_put_table(const fgi_schedule_view *view, fgi_buf *out)
     json_decref(rows);
 }
 
-/* ---- the object ------------------------------------------------------------------------------ */
-
 static json_t *settings_of(const fgi_schedule_view *v)
 {
     const fg_fit_settings *s = &v->settings;
@@ -213,34 +350,28 @@ static json_t *settings_of(const fgi_schedule_view *v)
                      "lr_given", s->lr_given, "lr_factor", s->lr_factor, "lr", s->lr);
 }
 
-static bool put_json(const void *self, fgi_buf *out)
+static json_t *points_json(const void *self)
 {
     const points *p = self;
     const fgi_schedule_view *v = p->view;
     json_t *root = settings_of(v), *steps = json_array();
     for (size_t i = 0; i < p->count; i++)
         (void)json_array_append_new(steps, json_integer((json_int_t)p->index[i] + 1));
-    const bool is_good =
-        json_object_set_new(root, "at", table_of(v)) == 0 &&
-        json_object_set_new(root, "highest", row_of(v, -1, find_highest(v))) == 0 &&
-        json_object_set_new(root, "step", steps) == 0 &&
-        json_object_set_new(root, "lr_at", fgi_json_reals(p->lr, p->count)) == 0 &&
-        json_object_set_new(root, "momentum_at", fgi_json_reals(p->momentum, p->count)) == 0 &&
-        fgi_json_write(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
-    json_decref(root);
-    fgi_buf_putc(out, '\n');
-    return is_good;
+    (void)json_object_update_new(root,
+                                 json_pack("{s:o, s:o, s:o, s:o, s:o}", "at", table_of(v),
+                                           "highest", row_of(v, -1, find_highest(v)), "step", steps,
+                                           "lr_at", fgi_json_reals(p->lr, p->count), "momentum_at",
+                                           fgi_json_reals(p->momentum, p->count)));
+    return root;
 }
 
-bool fgi_schedule_put_json(const fgi_schedule_view *view, fgi_buf *out)
+json_t *fgi_schedule_json(const fgi_schedule_view *view)
 {
     points p;
-    const bool is_good = make_points(view, &p) && put_json(&p, out);
+    json_t *root = make_points(view, &p) ? points_json(&p) : NULL;
     free_points(&p);
-    return is_good;
+    return root;
 }
-
-/* ---- plots ----------------------------------------------------------------------------------- */
 
 /* Whether there is something to draw: not if no value is known. */
 static bool is_changing(const double *values, size_t count)
@@ -296,7 +427,8 @@ fg_status fgi_schedule_write(const fgi_schedule_view *view, const char *path, fg
     if (status == FG_OK) {
         fill(&drawn, &p);
         status = fgi_chart_file_write(
-            &(fgi_chart_file){drawn.charts, drawn.count, &p, put_csv, put_json}, path, err);
+            &(fgi_chart_file){drawn.charts, drawn.count, &p, put_schedule_csv, points_json}, path,
+            err);
     }
     free_points(&p);
     return status;
