@@ -7,12 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "train/watch/watch.h"
-#include "train/watch/call.h"
-#include "train/step/feed.h"
 #include "train/progress/progress.h"
-#include "train/step/stage.h"
-#include "train/save/saver.h"
 #include "train/trainer.h"
 
 /* After this many batches, the f32 sums are read from the device and added up in double. */

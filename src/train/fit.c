@@ -23,12 +23,6 @@
 #include "base/timeline.h"
 #include "log/logger.h"
 #include "profile/profile_parts.h"
-#include "train/step/stage.h"
-#include "train/watch/call.h"
-#include "train/save/divergence.h"
-#include "train/step/feed.h"
-#include "train/watch/watch.h"
-#include "train/save/saver.h"
 #include "train/trainer.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */

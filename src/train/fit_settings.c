@@ -12,8 +12,6 @@
 #include "mesh/mesh.h"
 #include "option/option.h"
 #include "optim/optimizer.h"
-#include "train/save/divergence.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
 
 static const char *const rules[] = {"none", "linear", "sqrt"};
@@ -142,7 +140,7 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
  * Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks", section 5. */
 static void scale_lr(fg_trainer *trainer)
 {
-    const int asked = rule_of(&trainer->options), rule = asked < RULES ? asked : NONE;
+    const int rule = rule_of(&trainer->options);
     fg_fit_settings *settings = &trainer->fit.settings;
     fg_optimizer *optimizer = trainer->model.optimizer;
     const double samples =

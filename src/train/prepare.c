@@ -9,11 +9,7 @@
 #include "base/text.h"
 #include "op/op.h"
 #include "trace/precision.h"
-#include "train/step/stage.h"
-#include "train/watch/call.h"
-#include "train/step/feed.h"
 #include "train/log_model.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
 
 /* ---- the program ----------------------------------------------------------------------------- */

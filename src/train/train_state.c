@@ -20,10 +20,7 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/state/cursor.h"
 #include "train/weights/weight_files.h"
-#include "train/save/saver.h"
-#include "train/watch/call.h"
 #include "train/trainer.h"
 
 /* Alternating sums and weights of the metrics: of the open window, f32, followed by the last health
@@ -50,7 +47,8 @@ static fg_status add_sums(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 
 static fg_status gather(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 {
-    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->callbacks, &c->callback_count, err));
+    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->memory, &c->callbacks,
+                                     &c->callback_count, err));
     FGI_TRY(fgi_host_copy_init(&c->copy, trainer->model.root, trainer->model.optimizer,
                                2 + c->callback_count, err));
     FGI_TRY(fgi_host_copy_model(&c->copy, trainer->model.root, err));

@@ -19,16 +19,8 @@
 #include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
-#include "train/watch/call.h"
-#include "train/save/divergence.h"
-#include "train/step/feed.h"
-#include "train/watch/watch.h"
 #include "train/progress/progress.h"
-#include "train/save/saver.h"
-#include "train/step/stage.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
-#include "train/trainer_options.h"
 
 /* Before divergence is reported: the last good checkpoint may be under way. */
 static void end_save(void *self)

@@ -8,11 +8,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "optim/optimizer.h"
-#include "train/step/stage.h"
-#include "train/step/feed.h"
-#include "train/watch/call.h"
-#include "train/save/saver.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
 
 static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data *data,

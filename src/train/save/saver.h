@@ -51,6 +51,7 @@ typedef struct fgi_snapshot {
     fgi_host_copy copy;
     float sums[FGI_MOST_SUMS]; /* of the open window */
     double epoch_sums[2 * FG_MAX_METRICS];
+    fgi_arena memory; /* of the callbacks' states */
     fgi_callback_state *callbacks;
     size_t callback_count;
     char *json;                                         /* state.json */

@@ -23,7 +23,7 @@ void fgi_snapshot_destroy(fgi_snapshot *s)
     if (s == NULL)
         return;
     fgi_host_copy_fini(&s->copy);
-    fgi_callback_states_free(s->callbacks, s->callback_count);
+    fgi_arena_fini(&s->memory);
     fgi_free(s->json);
     fgi_free(s);
 }

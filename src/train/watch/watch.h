@@ -12,7 +12,6 @@
 #include "base/timeline.h"
 #include "pjrt/pjrt.h"
 #include "train/state/cursor.h"
-#include "train/watch/profile_steps.h"
 
 /* ---- what the thread does -------------------------------------------------------------------- */
 
@@ -161,6 +160,18 @@ void fgi_input_report_judge(fg_input_report *out, const fg_idle *idle, double sa
 const char *fgi_input_words(const char *name);
 
 /* ---- profiles of some steps (step_profile.c) ------------------------------------------------- */
+
+/* Steps of a run, starting at 1. */
+typedef struct fgi_profile_steps {
+    bool is_auto;        /* chosen when the fit starts */
+    int64_t first, last; /* otherwise; 0: none */
+} fgi_profile_steps;
+
+/* Reads "10:20", "10" (one step), "auto", or "" and NULL (none); false for anything else. */
+bool fgi_profile_steps_parse(const char *text, fgi_profile_steps *out);
+/* The steps that "auto" means for a fit that starts after step `done`, of `total` steps (-1:
+ * unknown): ten steps after the first ten, or the last ten. */
+fgi_profile_steps fgi_profile_steps_choose(int64_t done, int64_t total);
 
 typedef struct fgi_step_profile fgi_step_profile;
 
