@@ -106,25 +106,31 @@ static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status stat
     return fgi_trainer_leave(trainer, status, first, err);
 }
 
+/* Prepares a pass; *out_at is its start. */
+static fg_status begin(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
+                       const fg_fit_data *data, fg_progress *out_at, fg_error *err)
+{
+    FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
+    FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
+    *out_at = fgi_progress_at(trainer);
+    out_at->batch = 0;
+    out_at->batches = fgi_stage_batches(trainer->stage[kind], fgi_stage_limit(trainer, kind));
+    return fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, out_at, err);
+}
+
 static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
                           const fg_fit_data *data, fg_error *err)
 {
     fg_metric metrics[FG_MAX_METRICS];
-    size_t count = 0;
-    FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
-    FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
-    const int64_t limit = fgi_stage_limit(trainer, kind);
-    fg_progress at = fgi_progress_at(trainer);
-    at.batch = 0;
-    at.batches = fgi_stage_batches(trainer->stage[kind], limit);
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
-    FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
+    fg_progress at;
+    FGI_TRY(begin(trainer, task, kind, data, &at, err));
+    at.metrics = metrics;
+    FGI_TRY(fgi_evaluate(trainer, kind, fgi_stage_limit(trainer, kind), metrics, &at.metric_count,
+                         err));
     if (trainer->call.is_stopping)
         return FG_OK;
     at.batch = trainer->call.evaluated_batches;
-    at.metrics = metrics;
-    at.metric_count = count;
     return fgi_notify(trainer->callbacks, FGI_ON_EVAL_END, &at, err);
 }
 
@@ -318,13 +324,8 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
 static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
 {
     fg_trainer *trainer = p->trainer;
-    FGI_TRY(fgi_trainer_prepare(trainer, p->task, false, err));
-    FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_stage_prepare(trainer, FGI_PREDICT, data, err));
-    fg_progress at = fgi_progress_at(trainer);
-    at.batch = 0;
-    at.batches = fgi_stage_batches(trainer->stage[FGI_PREDICT], 0);
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
+    fg_progress at;
+    FGI_TRY(begin(trainer, p->task, FGI_PREDICT, data, &at, err));
     const fg_status status = predict_batches(p, trainer->stage[FGI_PREDICT], &at, err);
     for (int i = 0; i < 2; i++) {
         drop_rows(&p->batch[i]);

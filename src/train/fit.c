@@ -532,12 +532,6 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
     return fgi_run_reopen(trainer->run, &trainer->cursor, err);
 }
 
-static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
-{
-    const fg_error first = *why;
-    return fgi_fail(err, FG_ENUMERIC, "%s\n%s", first.message, reason);
-}
-
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
     const int64_t count = trainer->divergence.at.rollbacks;
@@ -562,15 +556,15 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
 {
     const fg_error why = *err;
     fg_error local = {0};
-    char text[128];
     const int64_t most = trainer->options.divergence.max_rollbacks;
-    (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
-                   (long long)most);
     fg_status status = settle(trainer, &local);
     if (status == FG_OK && trainer->divergence.at.rollbacks >= most)
-        return refuse(&why, text, err);
+        return fgi_fail(err, FG_ENUMERIC,
+                        "%s\nthe limit of rollbacks is reached (max_rollbacks=%lld)", why.message,
+                        (long long)most);
     if (status == FG_OK && fgi_divergence_good(&trainer->divergence)[0] == '\0')
-        return refuse(&why, "there is no good checkpoint to roll back to", err);
+        return fgi_fail(err, FG_ENUMERIC, "%s\nthere is no good checkpoint to roll back to",
+                        why.message);
     if (status == FG_OK)
         status = return_to_good(trainer, &why, &local);
     if (status == FG_OK)

@@ -480,22 +480,23 @@ void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor)
 
 /* Key in state.json, and its members. */
 #define KEY "divergence"
-static const struct {
-    const char *key;
-    size_t offset;
-} reals[] = {{"start", offsetof(fgi_divergence_state, start)},
-             {"first", offsetof(fgi_divergence_state, first)},
-             {"mean", offsetof(fgi_divergence_state, mean)},
-             {"best", offsetof(fgi_divergence_state, best)},
-             {"lr_factor", offsetof(fgi_divergence_state, lr_factor)}},
-  integers[] = {{"has_start", offsetof(fgi_divergence_state, has_start)},
-                {"exploded", offsetof(fgi_divergence_state, exploded)},
-                {"lines", offsetof(fgi_divergence_state, lines)},
-                {"high", offsetof(fgi_divergence_state, high)},
-                {"nonfinite_steps", offsetof(fgi_divergence_state, bad)},
-                {"rollbacks", offsetof(fgi_divergence_state, rollbacks)},
-                {"returned", offsetof(fgi_divergence_state, returned)}};
-enum { REALS = sizeof reals / sizeof reals[0], INTEGERS = sizeof integers / sizeof integers[0] };
+#define ROW(key, member, kind)                                                                     \
+    {                                                                                              \
+        key, offsetof(fgi_divergence_state, member), kind, 0, false                                \
+    }
+static const fgi_member members[] = {ROW("start", start, FGI_MEMBER_REAL),
+                                     ROW("first", first, FGI_MEMBER_REAL),
+                                     ROW("mean", mean, FGI_MEMBER_REAL),
+                                     ROW("best", best, FGI_MEMBER_REAL),
+                                     ROW("lr_factor", lr_factor, FGI_MEMBER_REAL),
+                                     ROW("has_start", has_start, FGI_MEMBER_INT),
+                                     ROW("exploded", exploded, FGI_MEMBER_INT),
+                                     ROW("lines", lines, FGI_MEMBER_INT),
+                                     ROW("high", high, FGI_MEMBER_INT),
+                                     ROW("nonfinite_steps", bad, FGI_MEMBER_INT),
+                                     ROW("rollbacks", rollbacks, FGI_MEMBER_INT),
+                                     ROW("returned", returned, FGI_MEMBER_INT)};
+enum { MEMBERS = sizeof members / sizeof members[0] };
 
 /* The good checkpoint before the one that is being saved, or, if that is not good, before the last
  * good one. */
@@ -508,39 +509,13 @@ static const char *find_older(const fgi_divergence *d)
 bool fgi_divergence_save(const fgi_divergence *d, json_t *object)
 {
     json_t *own = json_object();
-    bool ok = own != NULL;
-    for (size_t i = 0; ok && i < REALS; i++)
-        ok = json_object_set_new(
-                 own, reals[i].key,
-                 json_real(*(const double *)((const char *)&d->at + reals[i].offset))) == 0;
-    for (size_t i = 0; ok && i < INTEGERS; i++)
-        ok = json_object_set_new(
-                 own, integers[i].key,
-                 json_integer(*(const int64_t *)((const char *)&d->at + integers[i].offset))) == 0;
+    bool ok = own != NULL && fgi_members_save(members, MEMBERS, &d->at, own);
     if (ok && fgi_divergence_is_suspected(d) && d->good[0] != '\0')
         ok = json_object_set_new(own, "good", json_string(fgi_after_last(d->good, '/'))) == 0;
     const char *older = fgi_after_last(find_older(d), '/');
     if (ok && acts(d, "rollback") && older[0] != '\0')
         ok = json_object_set_new(own, "older", json_string(older)) == 0;
     return json_object_set_new(object, KEY, own) == 0 && ok;
-}
-
-/* Members that an earlier version did not save keep their value. */
-static bool load_numbers(const json_t *own, fgi_divergence_state *out)
-{
-    bool ok = true;
-    for (size_t i = 0; i < REALS; i++) {
-        const json_t *value = json_object_get(own, reals[i].key);
-        ok = ok && (value == NULL || json_is_number(value));
-        if (value != NULL)
-            *(double *)((char *)out + reals[i].offset) = json_number_value(value);
-    }
-    for (size_t i = 0; i < INTEGERS; i++) {
-        const json_t *value = json_object_get(own, integers[i].key);
-        ok = ok && (value == NULL || (json_is_integer(value) && json_integer_value(value) >= 0));
-        *(int64_t *)((char *)out + integers[i].offset) = json_integer_value(value);
-    }
-    return ok && out->lr_factor > 0 && out->lr_factor <= 1;
 }
 
 /* A checkpoint that the one at `path` names: in the same folder. */
@@ -557,7 +532,8 @@ fg_status fgi_divergence_load(fgi_divergence *d, const json_t *object, const cha
 {
     const json_t *own = json_object_get(object, KEY);
     fgi_divergence_state loaded = {.lr_factor = 1};
-    if (own != NULL && !load_numbers(own, &loaded))
+    if (fgi_members_load(members, MEMBERS, own, &loaded) != NULL || !(loaded.lr_factor > 0) ||
+        loaded.lr_factor > 1)
         return fgi_fail(err, FG_EFORMAT, "%s: '" KEY "' in its state.json is not valid", path);
     d->at = loaded;
     d->good_step = loaded.high > 0 ? -1 : json_integer_value(json_object_get(object, "step"));

@@ -101,6 +101,25 @@ typedef struct fgi_cursor {
     int64_t log_lines;      /* of the log that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
 
+/* A member of a struct, as the value of a key of state.json. */
+typedef struct fgi_member {
+    const char *key;
+    size_t offset;
+    enum {
+        FGI_MEMBER_INT,
+        FGI_MEMBER_REAL,
+        FGI_MEMBER_FLAG
+    } kind;        /* a flag is only there if set */
+    int64_t least; /* of an integer */
+    bool is_needed;
+} fgi_member;
+/* Adds the members to the object; false: out of memory. */
+bool fgi_members_save(const fgi_member *rows, size_t count, const void *from,
+                      struct json_t *object);
+/* Reads them; returns the first that is not valid or, if it is needed, missing. NULL: none. */
+const fgi_member *fgi_members_load(const fgi_member *rows, size_t count,
+                                   const struct json_t *object, void *out);
+
 /* The position before the first step. */
 fgi_cursor fgi_cursor_start(void);
 
