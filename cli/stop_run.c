@@ -19,7 +19,7 @@
 #include "base/run_lock.h"
 #include "base/thread.h"
 #include "base/duration.h"
-#include "report/sweep_report.h"
+#include "report/run_view.h"
 
 /* ---- the run --------------------------------------------------------------------------------- */
 

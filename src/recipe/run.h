@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "train/prediction_file.h"
-#include "report/plots.h"
+#include "report/reports.h"
 #include "recipe/config.h"
 #include "recipe/config.h"
 #include "recipe/run_origin.h"

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/sweep_report.h"
+#include "report/run_view.h"
 #include "base/text.h"
 
 /* "digits" of "examples/digits.yaml"; "run" without a file. NULL: out of memory. */

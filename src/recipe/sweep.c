@@ -21,7 +21,7 @@
 #include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/sweep_record.h"
-#include "report/sweep_report.h"
+#include "report/run_view.h"
 
 enum { RECORD_LIMIT = 64 << 20 };
 

@@ -11,7 +11,6 @@
 #include "recipe/run.h"
 #include "input/json_file.h"
 #include "report/run_view.h"
-#include "report/sweep_report.h"
 #include "train/metrics.h"
 #include "base/alloc.h"
 

@@ -22,7 +22,7 @@
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 #include "show.h"
 
 static const char yaml[] =

@@ -15,9 +15,8 @@
 #include "input/json_file.h"
 #include "doc/chart.h"
 #include "doc/html.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 #include "report/run_view.h"
-#include "report/plots.h"
 #include "sheet.h"
 
 #define NONE ((double)NAN)
