@@ -144,7 +144,7 @@ static void read_record(job *j, int64_t record, unsigned char *buffer)
     else if (j->is_mapped)
         check(fg_pack_record(j->pack, record, &data, &size, &err));
     else
-        check(fg_pack_read(j->pack, record, buffer, j->size, &size, &err));
+        check(fg_pack_read(j->pack, record, buffer, &size, &err));
     if (data != buffer)
         memcpy(buffer, data, size);
     (void)atomic_fetch_add(&j->sum, buffer[size - 1]);

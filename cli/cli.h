@@ -114,13 +114,9 @@ const char *cli_option_form(const cli_option *option);
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-/* Fills err and returns false, for functions that return bool. */
-bool cli_fail(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
-/* The same from errno: "cannot open 'path': No such file or directory". */
-bool cli_fail_errno(fg_error *err, const char *what, const char *path);
-
 /* The value of an option, a positive number and nothing else, times `unit`. */
-bool cli_read_number(const char *option, const char *text, double unit, double *out, fg_error *err);
+fg_status cli_read_number(const char *option, const char *text, double unit, double *out,
+                          fg_error *err);
 
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);
@@ -133,6 +129,7 @@ void *cli_need(void *block);                /* the block, unless it is NULL */
 void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
+char *cli_printf(const char *format, ...) FG_PRINTF(1, 2);
 
 /* Colors of the terminal, as ANSI codes. */
 typedef enum cli_color { CLI_WARNING = 33, CLI_ERROR = 31 } cli_color;
@@ -150,13 +147,5 @@ const cli_option *cli_option_at(const cli_command *command, size_t index);
 bool cli_is_utf8(void);
 /* Columns of the terminal `out`, 80 if it is not a terminal or the width is unknown. */
 int cli_columns(FILE *out);
-
-/* Sets err to FG_EINVAL and returns false, for functions that return bool. */
-bool cli_refuse(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
-/* The same from errno: "cannot open 'path': No such file or directory". */
-bool cli_refuse_errno(fg_error *err, const char *what, const char *path);
-
-/* Sets err to FG_ENOMEM and returns false. */
-bool cli_refuse_memory(fg_error *err);
 
 #endif

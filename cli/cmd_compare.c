@@ -39,7 +39,7 @@ static int run(const cli_call *call)
     char *text = NULL;
     if (as_json && page != NULL)
         return cli_complain(CLI_USAGE, "compare", "--json and --html cannot be combined");
-    if (!out_file_check("--html", page, &err))
+    if (out_file_check("--html", page, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "compare", "%s", err.message);
     return out_text("compare", compare(call, &text, &err), &text, page, &err);
 }

@@ -101,7 +101,7 @@ static int run(const cli_call *call)
         return cli_complain(CLI_USAGE, "doctor",
                             fixes ? "--fix requires a command: --fix -- fulgurite fit run.yaml"
                                   : "a command requires --fix: doctor --fix -- COMMAND");
-    if (!cli_read_number("timeout", timeout, 1, &timeout_s, &err))
+    if (cli_read_number("timeout", timeout, 1, &timeout_s, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "doctor", "%s", err.message);
     fg_host *host = NULL;
     if (fg_host_open(&opening, &host, &err) != FG_OK)

@@ -1,9 +1,11 @@
 /* fulgurite init DATA: inspect data and write a configuration for training on it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/alloc.h"
+
+#include "base/error.h"
 #include "init.h"
 #include "out_file.h"
 
@@ -22,12 +24,23 @@ static const cli_option options[] = {
 };
 
 /* Does not replace an existing file without --force. "-" is standard output. */
-static bool write_file(const char *path, const char *text, fg_error *err)
+static fg_status write_file(const char *path, const char *text, fg_error *err)
 {
     if (!is_forced && strcmp(path, "-") != 0 && access(path, F_OK) == 0)
-        return cli_fail(err, "'%s' exists already: use --out=FILE for another name, or --force",
-                        path);
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' exists already: use --out=FILE for another name, or --force", path);
     return out_file_write(path, text, strlen(text), err);
+}
+
+static void say_written(const char *path)
+{
+    fgi_buf word = {0};
+    init_put_word(&word, path);
+    (void)fprintf(stderr,
+                  "wrote %s: check the lines marked `check it`, then\n\n"
+                  "  fulgurite fit %s --fast-dev-run\n  fulgurite fit %s\n",
+                  path, word.data, word.data);
+    fgi_buf_fini(&word);
 }
 
 static int run(const cli_call *call)
@@ -35,19 +48,15 @@ static int run(const cli_call *call)
     fg_error err = {0};
     fgi_buf text = {0};
     char *name = init_name(call->args[0], ".yaml");
-    const char *path = out_path != NULL ? out_path : name, *q; /* q: a quote, for a shell */
-    const bool is_good =
-        init_put(&text, call->args[0], &settings, &err) && write_file(path, text.data, &err);
-    if (is_good && strcmp(path, "-") != 0) {
-        q = strpbrk(path, " $&();<>|\"") != NULL ? "'" : "";
-        (void)fprintf(stderr,
-                      "wrote %s: check the lines marked `check it`, then\n\n"
-                      "  fulgurite fit %s%s%s --fast-dev-run\n  fulgurite fit %s%s%s\n",
-                      path, q, path, q, q, path, q);
-    }
-    fgi_free(name);
+    const char *path = out_path != NULL ? out_path : name;
+    fg_status status = init_config(&text, call->args[0], &settings, &err);
+    if (status == FG_OK)
+        status = write_file(path, text.data, &err);
+    if (status == FG_OK && strcmp(path, "-") != 0)
+        say_written(path);
+    free(name);
     fgi_buf_fini(&text);
-    return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "init", "%s", err.message);
+    return status == FG_OK ? CLI_DONE : cli_complain(CLI_FAILED, "init", "%s", err.message);
 }
 
 const cli_command cli_init = {

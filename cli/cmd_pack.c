@@ -11,6 +11,7 @@
 #include "pack_read.h"
 #include "plan_process.h"
 #include "recipe/for_program.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "packer/packer.h"
 
@@ -53,13 +54,12 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static bool set_options(fg_error *err)
+static fg_status set_options(fg_error *err)
 {
     for (int i = 0; i < TEXTS; i++)
-        if (texts[i] != NULL &&
-            fgi_pack_build_set(&settings, options[i].name, texts[i], err) != FG_OK)
-            return false;
-    return true;
+        if (texts[i] != NULL)
+            FGI_TRY(fgi_pack_build_set(&settings, options[i].name, texts[i], err));
+    return FG_OK;
 }
 
 static void print_line(void *self, fg_log_level level, const char *line)
@@ -84,8 +84,8 @@ static fg_status fit_to_user(fg_error *err)
     const fgi_pack_planner planner = {.topology = topology, .plan = plan_user};
     user.message = is_quiet ? NULL : print_line;
     user.message_self = stderr;
-    const fg_status status = fgi_pack_for(&user, &planner, &settings, err);
-    return status == FG_OK && !set_options(err) ? FG_EINVAL : status;
+    FGI_TRY(fgi_pack_for(&user, &planner, &settings, err));
+    return set_options(err);
 }
 
 /* Prints what cannot be decoded, a line each. */
@@ -93,8 +93,7 @@ static int check(const char *source)
 {
     fg_error err = {0};
     fg_pack_built built;
-    const fg_status status = fg_pack_check_source(
-        source, &settings, is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
+    const fg_status status = fg_pack_check_source(source, &settings, &built, &err);
     const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
@@ -125,8 +124,10 @@ static int run(const cli_call *call)
     fg_error err = {0};
     fg_pack_built built;
     char text[1024];
-    if (!set_options(&err))
+    if (set_options(&err) != FG_OK)
         return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    settings.progress = is_quiet ? NULL : fg_pack_progress_draw;
+    settings.progress_self = stderr;
     settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
     fg_log_set(is_quiet ? NULL : on_log, NULL);
     if (is_check && call->count > 1)
@@ -143,8 +144,7 @@ static int run(const cli_call *call)
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",
                             err.message);
-    status = fg_pack_build(call->args[0], call->args[1], &settings,
-                           is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
+    status = fg_pack_build(call->args[0], call->args[1], &settings, &built, &err);
     const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "input/json_file.h"
 #include "out_file.h"
 #include "plan_process.h"
@@ -39,22 +40,24 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static bool write_files(const json_t *root, const char *config_path, fg_error *err)
+static fg_status write_files(const json_t *root, const char *config_path, fg_error *err)
 {
     fgi_buf json = {0}, html = {0};
+    fg_status status = FG_OK;
     (void)fgi_json_write(root, JSON_INDENT(2), &json);
     if (settings.as_json)
         (void)puts(cli_need(json.data));
-    bool is_good = settings.summary == NULL ||
-                   out_file_write(settings.summary, cli_need(json.data), json.size, err);
-    if (is_good && page != NULL) {
+    if (settings.summary != NULL)
+        status = out_file_write(settings.summary, cli_need(json.data), json.size, err);
+    if (status == FG_OK && page != NULL) {
         fgi_plan_page_put(&html, config_path, root);
-        is_good =
-            fgi_buf_status(&html, err) == FG_OK && out_file_write(page, html.data, html.size, err);
+        status = fgi_buf_status(&html, err);
+        if (status == FG_OK)
+            status = out_file_write(page, html.data, html.size, err);
     }
     fgi_buf_fini(&json);
     fgi_buf_fini(&html);
-    return is_good;
+    return status;
 }
 
 static int plan_all(const plan_process *plan)
@@ -75,7 +78,7 @@ static int plan_all(const plan_process *plan)
     int result = strcmp(json_string_value(json_object_get(root, "status")), "done") == 0
                      ? CLI_DONE
                      : CLI_FAILED;
-    if (!write_files(root, plan->config, &err))
+    if (write_files(root, plan->config, &err) != FG_OK)
         result = cli_complain(CLI_FAILED, "plan", "%s", err.message);
     json_decref(root);
     return result;
@@ -93,14 +96,13 @@ static bool is_wanted(const setup_missing *compiler)
     return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-/* On a terminal, offers to download the compilers that are missing; prints failures. False if a
- * name is invalid. */
-static bool offer_compilers(const char *machines, fg_error *err)
+/* On a terminal, offers to download the compilers that are missing; prints failures. FG_EINVAL: a
+ * name. */
+static fg_status offer_compilers(const char *machines, fg_error *err)
 {
     setup_missing missing[SETUP_COMPILERS];
     size_t count = 0;
-    if (setup_find_missing(machines, missing, &count, err) != FG_OK)
-        return false;
+    FGI_TRY_CTX(setup_find_missing(machines, missing, &count, err), err, "--topology=%s", machines);
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     for (size_t i = 0; is_terminal && i < count; i++) {
         const setup_options how = {.compiler_only = missing[i].compiler_only};
@@ -112,20 +114,28 @@ static bool offer_compilers(const char *machines, fg_error *err)
                                err->message);
         fg_log_set(NULL, NULL);
     }
-    return true;
+    return FG_OK;
 }
 
 /* Checks options and configuration before a process is started for each machine. */
-static bool check(const plan_process *plan, fg_error *err)
+static fg_status check(const plan_process *plan, fg_error *err)
 {
     fg_recipe *recipe = NULL;
     fg_recipe_options opening = settings.recipe;
     opening.config = plan->config;
     opening.overrides = plan->overrides;
     opening.override_count = plan->override_count;
-    const bool is_good = fg_recipe_open(&opening, &recipe, err) == FG_OK;
+    const fg_status status = fg_recipe_open(&opening, &recipe, err);
     fg_recipe_close(recipe);
-    return is_good;
+    return status;
+}
+
+static fg_status check_options(plan_process *plan, fg_error *err)
+{
+    FGI_TRY(cli_read_number("time-limit", time_limit, 1, &plan->time_limit_s, err));
+    FGI_TRY(cli_read_number("memory-limit", memory_limit, 1e9, &plan->memory_limit_bytes, err));
+    FGI_TRY(out_file_check("--html", page, err));
+    return out_file_check("--summary", settings.summary, err);
 }
 
 static int run_plans(const cli_call *call)
@@ -143,19 +153,14 @@ static int run_plans(const cli_call *call)
         return cli_complain(
             CLI_USAGE, "plan",
             "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
-    if (!cli_read_number("time-limit", time_limit, 1, &plan.time_limit_s, &err) ||
-        !cli_read_number("memory-limit", memory_limit, 1e9, &plan.memory_limit_bytes, &err) ||
-        !out_file_check("--html", page, &err) ||
-        !out_file_check("--summary", settings.summary, &err))
+    if (check_options(&plan, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     if (is_in_process && page != NULL)
         return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);
     if (is_in_process)
         return cli_run(call, &settings);
-    if (!check(&plan, &err))
+    if (check(&plan, &err) != FG_OK || offer_compilers(topologies, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
-    if (!offer_compilers(topologies, &err))
-        return cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
     return plan_all(&plan);
 }
 

@@ -64,7 +64,7 @@ static int run(const cli_call *call)
     if (as_json + follows + (page != NULL) + (port != NULL) > 1)
         return cli_complain(CLI_USAGE, "report",
                             "--json, --html, --follow and --serve cannot be combined");
-    if (!out_file_check("--html", page, &err))
+    if (out_file_check("--html", page, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "report", "%s", err.message);
     if (fgi_run_find(call->args[0], &folder, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "report", "%s", err.message);

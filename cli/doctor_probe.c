@@ -78,8 +78,8 @@ static void find_plugin(checkup_plugin *p, const char *accelerator)
     size_t count = 0;
     fg_plugin_candidate *places = fgi_calloc(PLACES, sizeof(*places));
     p->accelerator = accelerator;
-    if (places == NULL ||
-        fg_plugin_search(accelerator, NULL, places, PLACES, &count, &err) != FG_OK)
+    if (places == NULL || fg_plugin_search(&(fg_client_options){.accelerator = accelerator}, places,
+                                           PLACES, &count, &err) != FG_OK)
         count = 0;
     for (size_t i = 0; i < count && i < PLACES && p->path[0] == '\0'; i++)
         if (places[i].exists) {

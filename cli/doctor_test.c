@@ -117,7 +117,7 @@ static fg_status compute(checkup *d, fg_client *client, fg_dataset *set, double 
     checkup_test *test = &d->test;
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "doctor", .ops = &ops};
-    const fg_fit_data what = {.val = set, .predict = set, .batch_size = ROWS, .workers = -1};
+    const fg_fit_data what = {.val = set, .predict = set, .batch_size = ROWS, .workers = FG_NONE};
     const fg_trainer_options options = {.devices.client = client,
                                         .hang.watchdog_s = timeout_s,
                                         .hang.report = give_up,

@@ -4,291 +4,309 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fulgurite/data.h>
-
 #include <fulgurite/recipe.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "init.h"
-#include "init_put.h"
 #include "recipe/run_infer.h"
+
+/* ---- lines of the configuration -------------------------------------------------------------- */
+
+enum { WHY_COLUMN = 38 };
+
+void init_put(fgi_buf *out, const char *key, const char *value, const char *why)
+{
+    const size_t before = out->size;
+    fgi_buf_printf(out, "  %s: %s", key, value);
+    const int used = (int)(out->size - before);
+    if (why != NULL)
+        fgi_buf_printf(out, "%*s# %s", used < WHY_COLUMN ? WHY_COLUMN - used : 1, "", why);
+    fgi_buf_putc(out, '\n');
+}
+
+/* In double quotes. */
+static void put_quoted(fgi_buf *out, const char *text)
+{
+    fgi_buf_putc(out, '"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fgi_buf_putc(out, '\\');
+        if ((unsigned char)*text < 0x20)
+            fgi_buf_printf(out, "\\x%02x", (unsigned char)*text);
+        else
+            fgi_buf_putc(out, *text);
+    }
+    fgi_buf_putc(out, '"');
+}
+
+/* The value is a buffer, which is freed. */
+static void put_value(fgi_buf *out, const char *key, fgi_buf *value, const char *why)
+{
+    init_put(out, key, value->data != NULL ? value->data : "", why);
+    out->failed = out->failed || value->failed;
+    fgi_buf_fini(value);
+}
+
+void init_put_text(fgi_buf *out, const char *key, const char *text, const char *why)
+{
+    fgi_buf quoted = {0};
+    if (text == NULL)
+        return;
+    put_quoted(&quoted, text);
+    put_value(out, key, &quoted, why);
+}
 
 static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void put_delimiter(fgi_buf *out, const fgi_look_table *t)
+static void put_delimiter(fgi_buf *out, const init_table *t)
 {
     char why[80];
     (void)fgi_snprintf(why, sizeof(why), "%s: %zu column%s in each row",
                        sureness(t->delimiter_is_sure), t->column_count, fgi_s(t->column_count));
     if (t->delimiter == '\t')
-        fgi_put(out, "delimiter", "\"\\t\"", why);
+        init_put(out, "delimiter", "\"\\t\"", why);
     else
-        fgi_put_string(out, "delimiter", (const char[]){t->delimiter, '\0'}, why);
+        init_put_text(out, "delimiter", (const char[]){t->delimiter, '\0'}, why);
 }
 
-static void put_header(fgi_buf *out, const fgi_look_table *t)
+static void put_header(fgi_buf *out, const init_table *t)
 {
-    fgi_put(out, "no_header", t->has_header ? "false" : "true",
-            !t->has_header ? "detected: the first row has numbers"
-            : t->header_is_sure
-                ? "detected: names above numbers"
-                : "inferred, check it: the columns contain text, like the first row");
+    init_put(out, "no_header", t->has_header ? "false" : "true",
+             !t->has_header ? "detected: the first row has numbers"
+             : t->header_is_sure
+                 ? "detected: names above numbers"
+                 : "inferred, check it: the columns contain text, like the first row");
 }
 
-static void put_target(fgi_buf *out, const fgi_look_table *t)
+static void put_target(fgi_buf *out, const init_table *t)
 {
-    char why[80], number[24];
-    const char *name = t->columns[t->target].name;
-    (void)fgi_snprintf(number, sizeof(number), "%zu", t->target);
+    char why[80];
     (void)fgi_snprintf(why, sizeof(why), "%s: %s", sureness(t->target_is_sure), t->target_reason);
-    fgi_put_string(out, "target", name != NULL ? name : number,
-                   t->is_target_given ? "given by --target" : why);
+    init_put_text(out, "target", t->columns[t->target].name,
+                  t->is_target_given ? "given by --target" : why);
 }
 
-/* A list of the columns that are probably not features, each with the reason. The target has no
- * reason. */
-static void put_ignored(fgi_buf *out, const fgi_look_table *t)
+/* The columns that are probably not features, each with the reason; or with is_listed, those of
+ * numbers with other characters, such as a currency. The target has no reason. */
+static void put_columns(fgi_buf *out, const init_table *t, const char *head, bool is_listed)
 {
     bool is_first = true;
     for (size_t i = 0; i < t->column_count; i++) {
-        const fgi_look_column *c = &t->columns[i];
-        if (c->ignored_because == NULL)
+        const fg_csv_column *c = &t->columns[i];
+        if (is_listed ? !t->is_listed[i] : c->ignored_because == NULL)
             continue;
-        if (is_first)
-            fgi_buf_puts(out, "  ignore: # inferred, check it: these are probably not features\n");
+        fgi_buf_printf(out, "%s    - ", is_first ? head : "");
         is_first = false;
-        fgi_buf_puts(out, "    - ");
-        fgi_put_quoted(out, c->id);
-        fgi_buf_printf(out, " # %s\n", c->ignored_because);
+        put_quoted(out, c->name);
+        fgi_buf_printf(out, "%s%s\n", is_listed ? "" : " # ", is_listed ? "" : c->ignored_because);
     }
 }
 
-/* The columns of numbers with other characters, such as a currency. */
-static void put_numeric(fgi_buf *out, const fgi_look_table *t)
-{
-    bool is_first = true;
-    for (size_t i = 0; i < t->column_count; i++) {
-        if (!t->columns[i].is_listed)
-            continue;
-        fgi_buf_puts(out, is_first
-                              ? "  numeric: # detected: numbers with a currency, a percent sign "
-                                "or separated thousands\n    - "
-                              : "    - ");
-        fgi_put_quoted(out, t->columns[i].id);
-        fgi_buf_putc(out, '\n');
-        is_first = false;
-    }
-}
-
-static void put_words(fgi_buf *out, const fgi_look_table *t)
+static void put_words(fgi_buf *out, const init_table *t)
 {
     fgi_buf list = {0};
     for (size_t i = 0; t->words[i] != NULL; i++) {
         fgi_buf_puts(&list, i == 0 ? "[" : ", ");
-        fgi_put_quoted(&list, t->words[i]);
+        put_quoted(&list, t->words[i]);
     }
-    if (list.size > 0) {
-        fgi_buf_putc(&list, ']');
-        fgi_put(out, "na_values", list.data != NULL ? list.data : "",
-                "inferred, check it: the only text in a column of numbers");
-    }
-    out->failed = out->failed || list.failed;
-    fgi_buf_fini(&list);
+    if (list.size == 0)
+        return;
+    fgi_buf_putc(&list, ']');
+    put_value(out, "na_values", &list, "inferred, check it: the only text in a column of numbers");
 }
 
-static void put_missing(fgi_buf *out, const fgi_look_table *t)
+static void put_missing(fgi_buf *out, const init_table *t)
 {
-    char why[160], number[24];
-    size_t cells = 0, first = t->column_count;
+    char why[160];
+    int64_t cells = 0;
+    const char *first = NULL;
     for (size_t i = 0; i < t->column_count; i++) {
         cells += t->columns[i].missing;
-        first = first == t->column_count && t->columns[i].missing > 0 ? i : first;
+        if (first == NULL && t->columns[i].missing > 0)
+            first = t->columns[i].name;
     }
-    if (cells == 0)
+    if (first == NULL)
         return;
-    const char *name = t->columns[first].name;
-    (void)fgi_snprintf(number, sizeof(number), "%zu", first);
-    (void)fgi_snprintf(why, sizeof(why), "%zu missing value%s, first in column %s%.60s", cells,
-                       fgi_s(cells), name != NULL ? "" : "number ", name != NULL ? name : number);
-    fgi_put(out, "missing", "mean", why);
+    (void)fgi_snprintf(why, sizeof(why), "%lld missing value%s, first in column %s%.60s",
+                       (long long)cells, fgi_s(cells), t->has_header ? "" : "number ", first);
+    init_put(out, "missing", "mean", why);
 }
 
-static void put_image(fgi_buf *out, const fgi_look_table *t)
+static void put_image(fgi_buf *out, const init_table *t, size_t side)
 {
     char value[64];
     double most = 1;
-    const size_t side = fgi_look_image_side(t);
-    if (side == 0)
-        return;
     for (size_t i = 0; i < t->column_count; i++)
         if (i != t->target && t->columns[i].max > most)
             most = t->columns[i].max;
     (void)fgi_snprintf(value, sizeof(value), "[%zu, %zu, 1]", side, side);
-    fgi_put(out, "image", value,
-            "inferred, check it: the columns are the pixels of a square image");
+    init_put(out, "image", value,
+             "inferred, check it: the columns are the pixels of a square image");
     (void)fgi_snprintf(value, sizeof(value), "%.6g", 1 / most);
-    fgi_put(out, "scale", value, "1 / the largest pixel");
+    init_put(out, "scale", value, "1 / the largest pixel");
 }
 
-static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *target, fg_error *err)
+static void put_table(fgi_buf *out, const init_files *files, const init_table *t)
 {
-    fgi_look_table t;
     char reason[160];
     bool is_sure = false;
-    if (!fgi_look_table_read(files->path, &t, err))
-        return false;
-    if (!fgi_look_table_choose(files->path, target, &t, err)) {
-        fgi_look_table_free(&t);
-        return false;
-    }
-    const bool is_class = fgi_look_is_classification(&t, &is_sure, reason, sizeof(reason));
-    const size_t side = is_class ? fgi_look_image_side(&t) : 0;
-    fgi_buf_printf(out, "# %s: %zu row%s, %zu columns\n\n", files->path, t.rows, fgi_s(t.rows),
-                   t.column_count);
+    const bool is_class = init_table_has_classes(t, &is_sure, reason, sizeof(reason));
+    const size_t side = is_class ? init_table_image_side(t) : 0;
+    fgi_buf_printf(out, "# %s: %zu row%s, %zu columns\n\n", files->path, t->rows, fgi_s(t->rows),
+                   t->column_count);
     fgi_buf_printf(out, "# %s: %s\ntask: %s\n\n", sureness(is_sure), reason,
                    is_class ? "classification" : "regression");
     fgi_buf_printf(out, "model:\n  name: %s\n%s\n", side > 0 ? "lenet" : "mlp",
                    side > 0 ? "" : "  hidden: [64, 64]\n");
     fgi_buf_printf(out, "data:\n  format: %s\n", files->kind->format);
-    fgi_put_file(out, "path", files->path);
-    put_delimiter(out, &t);
-    if (t.decimal == ',')
-        fgi_put_string(out, "decimal", ",",
-                       t.decimal_is_sure
-                           ? "detected: it makes more columns numeric"
-                           : "inferred, check it: points probably separate thousands");
-    put_header(out, &t);
-    put_target(out, &t);
-    put_numeric(out, &t);
-    put_ignored(out, &t);
-    if (t.keeps_words)
-        fgi_put(out, "keep_default_na", "false",
-                "inferred, check it: words such as None are classes");
-    put_words(out, &t);
-    put_missing(out, &t);
+    init_put_text(out, "path", files->path, NULL);
+    put_delimiter(out, t);
+    if (t->decimal == ',')
+        init_put_text(out, "decimal", ",",
+                      t->decimal_is_sure
+                          ? "detected: it makes more columns numeric"
+                          : "inferred, check it: points probably separate thousands");
+    put_header(out, t);
+    put_target(out, t);
+    put_columns(out, t,
+                "  numeric: # detected: numbers with a currency, a percent sign or separated "
+                "thousands\n",
+                true);
+    put_columns(out, t, "  ignore: # inferred, check it: these are probably not features\n", false);
+    if (t->keeps_words)
+        init_put(out, "keep_default_na", "false",
+                 "inferred, check it: words such as None are classes");
+    put_words(out, t);
+    put_missing(out, t);
     if (side > 0)
-        put_image(out, &t);
-    fgi_put_file(out, "val", files->val);
-    fgi_put_file(out, "test", files->test);
+        put_image(out, t, side);
+    init_put_text(out, "val", files->val, NULL);
+    init_put_text(out, "test", files->test, NULL);
     if (files->val == NULL)
-        fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the rows for validation");
-    fgi_look_table_free(&t);
-    return true;
+        init_put(out, "val_fraction", "0.2", "hold out a fifth of the rows for validation");
+}
+
+static fg_status put_csv(fgi_buf *out, const init_files *files, const char *target, fg_error *err)
+{
+    init_table t;
+    fg_status status = init_table_read(files->path, &t, err);
+    if (status == FG_OK)
+        status = init_table_choose(&t, target, err);
+    if (status == FG_OK)
+        put_table(out, files, &t);
+    init_table_free(&t);
+    return status;
 }
 
 /* ---- other formats --------------------------------------------------------------------------- */
 
-static fg_status open_npy_targets(const fgi_look_files *files, fg_type *out, bool *out_is_class,
-                                  fg_error *err)
+static fg_status put_npy(fgi_buf *out, const init_files *files, const char *target, fg_error *err)
 {
     fg_dataset *data = NULL;
-    const fg_status status = fg_npy_open(files->path, files->y, NULL, &data, err);
-    if (status == FG_OK) {
-        *out = fg_dataset_field(data, 1)->type;
-        *out_is_class = fgi_run_has_classes(data);
-    }
+    char type[96];
+    const bool has_val = files->val != NULL && files->val_y != NULL;
+    (void)target;
+    FGI_TRY(fg_npy_open(files->path, files->y, NULL, &data, err));
+    const bool is_class = fgi_run_has_classes(data);
+    fgi_buf_printf(out, "# %s: a target is %s\ntask: %s\n\n",
+                   is_class ? "inferred, check it" : "detected",
+                   fg_type_format(&fg_dataset_field(data, 1)->type, type, sizeof(type)),
+                   is_class ? "classification" : "regression");
     fg_dataset_destroy(data);
-    return status;
-}
-
-static bool put_npy(fgi_buf *out, const fgi_look_files *files, const char *target, fg_error *err)
-{
-    fg_type type = {.dtype = FG_DTYPE_NONE};
-    char text[96];
-    bool is_class = false;
-    if (open_npy_targets(files, &type, &is_class, err) != FG_OK)
-        return false;
-    fgi_buf_printf(
-        out, "# %s: a target is %s\ntask: %s\n\n", is_class ? "inferred, check it" : "detected",
-        fg_type_format(&type, text, sizeof(text)), is_class ? "classification" : "regression");
     fgi_buf_puts(out, "model:\n  name: mlp\n  hidden: [64, 64]\n");
     fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->kind->format);
-    fgi_put_file(out, "x", files->path);
-    fgi_put_file(out, "y", files->y);
-    fgi_put_file(out, "val_x", files->val_y != NULL ? files->val : NULL);
-    fgi_put_file(out, "val_y", files->val != NULL ? files->val_y : NULL);
-    fgi_put_file(out, "test_x", files->test);
-    fgi_put_file(out, "test_y", files->test != NULL ? files->test_y : NULL);
-    if (files->val == NULL || files->val_y == NULL)
-        fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the samples for validation");
-    return true;
+    init_put_text(out, "x", files->path, NULL);
+    init_put_text(out, "y", files->y, NULL);
+    init_put_text(out, "val_x", has_val ? files->val : NULL, NULL);
+    init_put_text(out, "val_y", has_val ? files->val_y : NULL, NULL);
+    init_put_text(out, "test_x", files->test, NULL);
+    init_put_text(out, "test_y", files->test != NULL ? files->test_y : NULL, NULL);
+    if (!has_val)
+        init_put(out, "val_fraction", "0.2", "hold out a fifth of the samples for validation");
+    return FG_OK;
 }
 
-static bool put_published(fgi_buf *out, const fgi_look_files *files, const char *target,
-                          fg_error *err)
+static fg_status put_published(fgi_buf *out, const init_files *files, const char *target,
+                               fg_error *err)
 {
-    const fgi_look_kind *kind = files->kind;
+    const init_kind *kind = files->kind;
+    (void)target, (void)err;
     fgi_buf_printf(out, "# detected: %s\ntask: classification\n\nmodel:\n", kind->found);
-    fgi_put(out, "name", "lenet", kind->model_hint);
+    init_put(out, "name", "lenet", kind->model_hint);
     fgi_buf_printf(out, "\ndata:\n  format: %s\n", kind->format);
-    fgi_put_file(out, "path", files->path);
-    return true;
+    init_put_text(out, "path", files->path, NULL);
+    return FG_OK;
 }
 
-const fgi_look_kind fgi_look_csv = {.format = "csv", .put = put_csv, .takes_target = true};
-const fgi_look_kind fgi_look_npy = {.format = "npy", .put = put_npy};
-const fgi_look_kind fgi_look_idx = {
-    .format = "idx", .put = put_published, .found = "MNIST's file names"};
-const fgi_look_kind fgi_look_cifar10 = {
-    .format = "cifar10",
-    .put = put_published,
-    .found = "CIFAR-10's file names",
-    .model_hint = "resnet18 with `stem: small` is more accurate, but slower"};
-const fgi_look_kind fgi_look_cifar100 = {
-    .format = "cifar100",
-    .put = put_published,
-    .found = "CIFAR-100's file names",
-    .model_hint = "resnet18 with `stem: small` is more accurate, but slower"};
+const init_kind init_csv = {.format = "csv", .put = put_csv, .takes_target = true};
+const init_kind init_npy = {.format = "npy", .put = put_npy};
+const init_kind init_idx = {.format = "idx", .put = put_published, .found = "MNIST's file names"};
+const init_kind init_cifar10 = {.format = "cifar10",
+                                .put = put_published,
+                                .found = "CIFAR-10's file names",
+                                .model_hint =
+                                    "resnet18 with `stem: small` is more accurate, but slower"};
+const init_kind init_cifar100 = {.format = "cifar100",
+                                 .put = put_published,
+                                 .found = "CIFAR-100's file names",
+                                 .model_hint =
+                                     "resnet18 with `stem: small` is more accurate, but slower"};
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
 /* YAML is UTF-8: another path cannot be named in it. */
-static bool check_path(const char *path, fg_error *err)
+static fg_status check_path(const char *path, fg_error *err)
 {
     char shown[256];
     if (fgi_text_is_utf8(fgi_str_of(path)))
-        return true;
+        return FG_OK;
     (void)fg_catalog_escape(path, shown, sizeof(shown));
-    return cli_refuse(err, "'%s' is not valid UTF-8, so a configuration cannot name it: rename it",
-                      shown);
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' is not valid UTF-8, so a configuration cannot name it: rename it", shown);
 }
 
-static bool check_options(const fgi_look_files *files, const char *data, const init_options *o,
-                          fg_error *err)
+static fg_status check_options(const init_files *files, const char *data, const init_options *o,
+                               fg_error *err)
 {
     const bool is_list = files->list.path_column != NULL;
     if (o->target != NULL && !files->kind->takes_target && !is_list)
-        return cli_refuse(err, "--target: '%s' is not a CSV file", data);
+        return fgi_fail(err, FG_EINVAL, "--target: '%s' is not a CSV file", data);
     if (o->source != NULL && (is_list || files->photos == NULL))
-        return cli_refuse(err,
-                          is_list ? "--source: '%s' is a list, whose columns and files are "
-                                    "detected: change the keys in the configuration instead"
-                                  : "--source: '%s' is not a folder or archive of images",
-                          data);
-    return true;
+        return fgi_fail(err, FG_EINVAL,
+                        is_list ? "--source: '%s' is a list, whose columns and files are "
+                                  "detected: change the keys in the configuration instead"
+                                : "--source: '%s' is not a folder or archive of images",
+                        data);
+    return FG_OK;
 }
 
-bool init_put(fgi_buf *out, const char *data, const init_options *o, fg_error *err)
+static fg_status put_all(fgi_buf *out, init_files *files, const char *data, const init_options *o,
+                         fg_error *err)
 {
-    fgi_look_files files;
     char shown[4096];
-    if (!check_path(data, err) || !fgi_look_at(data, o->source, &files, err))
-        return false;
+    FGI_TRY(init_files_find(data, o->source, files, err));
+    FGI_TRY(check_options(files, data, o, err));
+    if (files->list.path_column != NULL)
+        FGI_TRY(init_list_open(files, o->target, err));
     (void)fg_catalog_escape(data, shown, sizeof(shown));
     fgi_buf_printf(
         out, "# Written by `fulgurite init %s`. `fulgurite help config` explains every key.\n",
         shown);
-    bool is_good = check_options(&files, data, o, err);
-    if (is_good && files.list.path_column != NULL)
-        is_good = fgi_look_list_open(&files, o->target, err);
-    is_good = is_good && files.kind->put(out, &files, o->target, err);
+    FGI_TRY(files->kind->put(out, files, o->target, err));
     fgi_buf_puts(out, "\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"
                       "trainer:\n  accelerator: auto\n  batch_size: 32\n  max_epochs: 20\n");
-    fgi_look_files_free(&files);
-    return is_good && fgi_buf_status(out, err) == FG_OK;
+    return fgi_buf_status(out, err);
+}
+
+fg_status init_config(fgi_buf *out, const char *data, const init_options *o, fg_error *err)
+{
+    init_files files;
+    FGI_TRY(check_path(data, err));
+    const fg_status status = put_all(out, &files, data, o, err);
+    init_files_free(&files);
+    return status;
 }

@@ -3,18 +3,14 @@
  * and which column has the classes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/print.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "data/csv_images.h"
+#include "init.h"
 #include "recipe/config.h"
-#include "init_put.h"
 
 enum { MOST_COLUMNS = 64, MOST_CLASSES = 100 };
 
@@ -27,31 +23,15 @@ static char *find_test(fgi_image_places *places)
     for (size_t i = 0; i < places->count; i++) {
         const bool is_test = fgi_contains_nocase(places->list[i], "test");
         const char *folder = is_test ? fgi_image_place(places, places->list[i]) : NULL;
-        DIR *entries = folder != NULL ? opendir(folder) : NULL;
-        bool has = false;
-        for (const struct dirent *e;
-             entries != NULL && !has && (e = readdir(entries)) != NULL;) /* not shared */
-            has = fgi_ends_in_one_of(e->d_name, FGI_CONFIG_IMAGE);
-        if (entries != NULL)
-            (void)closedir(entries);
-        if (has)
-            return fgi_strdup(folder);
+        if (folder != NULL && init_count_names(folder, FGI_CONFIG_IMAGE, NULL) > 0)
+            return cli_strdup(folder);
     }
     return NULL;
 }
 
-static bool refuse_missing(const char *path, const fgi_look_column *c, fg_error *err)
-{
-    return cli_refuse(err,
-                      "'%s' lists image files, such as '%s' in the column '%s', but they are "
-                      "neither in its folder nor in one below it\nput them there; to train on the "
-                      "other columns, remove this one",
-                      path, c->distinct[0], c->name != NULL ? c->name : "");
-}
-
 /* Whether the table lists images, and where they are. Whole names are preferred to those that lack
  * a suffix: a number in another column may happen to be that of another file. */
-static bool find_list(const fgi_csv *csv, fgi_image_places *places, fgi_look_list *out)
+static bool find_list(const fgi_csv *csv, fgi_image_places *places, init_list *out)
 {
     fgi_listed_images found, best = {.suffix = NULL};
     size_t column = 0;
@@ -68,58 +48,77 @@ static bool find_list(const fgi_csv *csv, fgi_image_places *places, fgi_look_lis
     if (best.suffix == NULL)
         return false;
     out->suffix = best.suffix;
-    out->root = best.root != NULL ? fgi_strdup(best.root) : NULL;
-    out->path_column = fgi_strdup(csv->columns[column]);
+    out->root = best.root != NULL ? cli_strdup(best.root) : NULL;
+    out->path_column = cli_strdup(csv->columns[column]);
     out->predict = find_test(places);
-    return out->path_column != NULL;
+    return true;
 }
 
-static bool refuse_headless(const char *path, fg_error *err)
-{
-    return cli_refuse(err,
-                      "'%s' lists image files, but has no header\nadd a first line with names of "
-                      "the columns, such as image,label",
-                      path);
-}
-
-static bool read_cells(const char *path, const fgi_look_table *t, fgi_csv *out)
+static bool read_cells(const init_table *t, fgi_csv *out)
 {
     const fgi_csv_layout layout = {.delimiter = t->delimiter, .no_header = !t->has_header};
     fgi_block block;
-    return fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, NULL) == FG_OK &&
-           fgi_csv_parse(path, &block, &layout, out, NULL) == FG_OK;
+    return fgi_block_open(t->path, FGI_LARGEST_INFLATED_BYTES, &block, NULL) == FG_OK &&
+           fgi_csv_parse(t->path, &block, &layout, out, NULL) == FG_OK;
 }
 
-bool fgi_look_at_list(fgi_look_files *out, fg_error *err)
+/* The column whose cells are names of image files, NULL if there is none. */
+static const fg_csv_column *find_images(const init_table *table)
 {
-    fgi_look_table table;
+    for (size_t i = 0; i < table->column_count; i++) {
+        const fg_csv_column *c = &table->columns[i];
+        int64_t images = 0;
+        while (images < c->category_count &&
+               fgi_ends_in_one_of(c->categories[images], FGI_CONFIG_IMAGE))
+            images++;
+        if (c->category_count > 0 && images == c->category_count)
+            return c;
+    }
+    return NULL;
+}
+
+static fg_status check_list(const init_table *t, const init_list *list, fg_error *err)
+{
+    const fg_csv_column *c = find_images(t);
+    if (list->path_column == NULL && c != NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' lists image files, such as '%s' in the column '%s', but they are "
+                        "neither in its folder nor in one below it\nput them there; to train on "
+                        "the other columns, remove this one",
+                        t->path, c->categories[0], t->has_header ? c->name : "");
+    if (list->path_column != NULL &&
+        (!t->has_header || fgi_ends_in_one_of(list->path_column, FGI_CONFIG_IMAGE)))
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' lists image files, but has no header\nadd a first line with names "
+                        "of the columns, such as image,label",
+                        t->path);
+    return FG_OK;
+}
+
+fg_status init_list_find(init_files *files, fg_error *err)
+{
+    init_table table;
     fgi_csv csv;
     fgi_image_places places = {0};
-    fgi_look_list *list = &out->list;
     fg_error later; /* what is wrong with a table is reported when it is read again */
-    if (!fgi_look_table_read(out->path, &table, &later))
-        return true;
-    if (read_cells(out->path, &table, &csv)) {
-        fgi_image_places_list(&places, out->path);
-        if (find_list(&csv, &places, list))
-            out->kind = &fgi_look_images;
-        fgi_csv_fini(&csv);
+    fg_status status = FG_OK;
+    if (init_table_read(files->path, &table, &later) == FG_OK) {
+        if (read_cells(&table, &csv)) {
+            fgi_image_places_list(&places, files->path);
+            if (find_list(&csv, &places, &files->list))
+                files->kind = &init_images;
+            fgi_csv_fini(&csv);
+        }
+        status = check_list(&table, &files->list, err);
     }
-    const fgi_look_column *c = fgi_look_image_column(&table);
-    bool is_good = true;
-    if (list->path_column == NULL && c != NULL)
-        is_good = refuse_missing(out->path, c, err);
-    else if (list->path_column != NULL &&
-             (!table.has_header || fgi_ends_in_one_of(list->path_column, FGI_CONFIG_IMAGE)))
-        is_good = refuse_headless(out->path, err);
     fgi_image_places_fini(&places);
-    fgi_look_table_free(&table);
-    return is_good;
+    init_table_free(&table);
+    return status;
 }
 
 /* ---- the column of the classes --------------------------------------------------------------- */
 
-static size_t find_column(const fgi_look_table *t, const char *name)
+static size_t find_column(const init_table *t, const char *name)
 {
     size_t i = 0;
     while (i < t->column_count && fgi_compare_nocase(t->columns[i].name, name) != 0)
@@ -128,7 +127,7 @@ static size_t find_column(const fgi_look_table *t, const char *name)
 }
 
 /* A column with a usual name; else the only other one; else the only one with few values. */
-static size_t estimate_label(const fgi_look_table *t, size_t path, bool *out_is_sure)
+static size_t estimate_label(const init_table *t, size_t path, bool *out_is_sure)
 {
     static const char *const names[] = {"label",      "labels",   "class",    "target",
                                         "category",   "species",  "breed",    "diagnosis",
@@ -142,9 +141,9 @@ static size_t estimate_label(const fgi_look_table *t, size_t path, bool *out_is_
     if (t->column_count == 2)
         return 1 - path;
     for (size_t i = 0; i < t->column_count; i++) {
-        const fgi_look_column *c = &t->columns[i];
-        const bool is_few = c->distinct_count > 1 && c->distinct_count <= MOST_CLASSES &&
-                            2 * c->distinct_count <= t->rows;
+        const fg_csv_column *c = &t->columns[i];
+        const bool is_few = c->category_count > 1 && c->category_count <= MOST_CLASSES &&
+                            2 * (size_t)c->category_count <= t->rows;
         if (i == path || !is_few)
             continue;
         found = i;
@@ -154,78 +153,74 @@ static size_t estimate_label(const fgi_look_table *t, size_t path, bool *out_is_
 }
 
 /* files: the column with the names of the files. */
-static bool refuse_label(const char *path, const fgi_look_table *t, size_t files,
-                         const char *target, fg_error *err)
+static fg_status refuse_label(const init_table *t, size_t files, const char *target, fg_error *err)
 {
     fgi_buf names = {0};
     for (size_t i = 0; i < t->column_count && i < 12; i++)
         if (i != files)
             fgi_buf_printf(&names, "%s%.40s", names.size > 0 ? ", " : "", t->columns[i].name);
     if (target != NULL)
-        (void)cli_refuse(err, "--target: '%s' has no column of classes '%s', only %s", path, target,
-                         names.data);
+        (void)fgi_fail(err, FG_EINVAL, "--target: '%s' has no column of classes '%s', only %s",
+                       t->path, target, names.data);
     else
-        (void)cli_refuse(err,
-                         "'%s' lists image files, but it is not clear which of its columns has the "
-                         "classes: %s\nchoose it with --target=COLUMN",
-                         path, names.data);
+        (void)fgi_fail(err, FG_EINVAL,
+                       "'%s' lists image files, but it is not clear which of its columns has the "
+                       "classes: %s\nchoose it with --target=COLUMN",
+                       t->path, names.data);
     fgi_buf_fini(&names);
-    return false;
+    return FG_EINVAL;
 }
 
-static bool choose_label(fgi_look_files *files, const fgi_look_table *t, const char *target,
-                         fg_error *err)
+static fg_status choose_label(init_list *list, const init_table *t, const char *target,
+                              fg_error *err)
 {
-    fgi_look_list *list = &files->list;
     const size_t path = find_column(t, list->path_column);
     const size_t label =
         target != NULL ? find_column(t, target) : estimate_label(t, path, &list->label_is_sure);
     list->label_is_given = target != NULL;
     if (label >= t->column_count || label == path)
-        return refuse_label(files->path, t, path, target, err);
-    const fgi_look_column *c = &t->columns[label];
+        return refuse_label(t, path, target, err);
+    const fg_csv_column *c = &t->columns[label];
     if (c->texts == 0 && c->numbers == 0)
-        return cli_refuse(err, "'%s': the column '%s' is empty: expected the class of each image",
-                          files->path, c->name);
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s': the column '%s' is empty: expected the class of each image", t->path,
+                        c->name);
     if (c->texts == 0 && !c->is_integer)
-        return cli_refuse(err,
-                          "'%s': the column '%s' has numbers, not classes, such as %g: data.format "
-                          "images supports only classification",
-                          files->path, c->name, c->max);
-    list->label_column = fgi_strdup(c->name);
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s': the column '%s' has numbers, not classes, such as %g: data.format "
+                        "images supports only classification",
+                        t->path, c->name, c->max);
+    list->label_column = cli_strdup(c->name);
     list->delimiter = t->delimiter;
-    return list->label_column != NULL || cli_refuse_memory(err);
+    return FG_OK;
 }
 
 /* Drops another list that has no classes, such as Kaggle's test.csv. */
-static void check_other(const fgi_look_list *list, char **path)
+static void check_other(const init_list *list, char **path)
 {
-    fgi_look_table t;
+    init_table t;
     fg_error ignored;
     if (*path == NULL)
         return;
-    const bool is_read = fgi_look_table_read(*path, &t, &ignored);
-    const bool is_list = is_read && t.has_header &&
+    const bool is_list = init_table_read(*path, &t, &ignored) == FG_OK && t.has_header &&
                          find_column(&t, list->path_column) < t.column_count &&
                          find_column(&t, list->label_column) < t.column_count;
-    if (is_read)
-        fgi_look_table_free(&t);
+    init_table_free(&t);
     if (is_list)
         return;
-    fgi_free(*path);
+    free(*path);
     *path = NULL;
 }
 
-bool fgi_look_list_open(fgi_look_files *files, const char *target, fg_error *err)
+fg_status init_list_open(init_files *files, const char *target, fg_error *err)
 {
-    fgi_look_table t;
-    fgi_look_list *list = &files->list;
-    if (!fgi_look_table_read(files->path, &t, err))
-        return false;
-    const bool is_good = choose_label(files, &t, target, err);
-    fgi_look_table_free(&t);
-    if (!is_good)
-        return false;
+    init_table t;
+    init_list *list = &files->list;
+    fg_status status = init_table_read(files->path, &t, err);
+    if (status == FG_OK)
+        status = choose_label(list, &t, target, err);
+    init_table_free(&t);
+    FGI_TRY(status);
     check_other(list, &files->val);
     check_other(list, &files->test);
     const bool is_usual = strcmp(list->label_column, "labels") == 0 && target == NULL;
@@ -235,43 +230,37 @@ bool fgi_look_list_open(fgi_look_files *files, const char *target, fg_error *err
                                         .suffix = list->suffix,
                                         .skip_missing = true,
                                         .delimiter = list->delimiter};
-    return fg_catalog_open(files->path, &options, &files->photos, err) == FG_OK;
+    return fg_catalog_open(files->path, &options, &files->photos, err);
 }
 
 /* ---- lines of the configuration -------------------------------------------------------------- */
 
-/* Whether the catalog would not find the column without its name. */
-static bool needs_name(const char *column, const char *a, const char *b)
+void init_list_put(fgi_buf *out, const init_files *files)
 {
-    return strcmp(column, a) != 0 && (b == NULL || strcmp(column, b) != 0);
-}
-
-void fgi_put_list(fgi_buf *out, const fgi_look_files *files)
-{
-    const fgi_look_list *l = &files->list;
+    const init_list *l = &files->list;
     char delimiter[] = "delimiter=;";
     if (l->path_column == NULL)
         return;
     if (l->root != NULL)
-        fgi_put_string(out, "root", l->root, "detected: the files are in this folder");
+        init_put_text(out, "root", l->root, "detected: the files are in this folder");
     if (*l->suffix != '\0')
-        fgi_put_string(out, "suffix", l->suffix, "detected: the names in the list lack it");
-    if (needs_name(l->path_column, "path", "file_name"))
-        fgi_put_string(out, "path_column", l->path_column, "detected: the names of the files");
-    if (needs_name(l->label_column, "label", "labels") || l->label_is_given)
-        fgi_put_string(out, "label_column", l->label_column,
-                       l->label_is_given  ? "given by --target"
-                       : l->label_is_sure ? "detected: a common name of classes"
-                                          : "inferred, check it: the classes");
+        init_put_text(out, "suffix", l->suffix, "detected: the names in the list lack it");
+    if (!fgi_is_one_of(l->path_column, "path|file_name")) /* else the catalog finds it */
+        init_put_text(out, "path_column", l->path_column, "detected: the names of the files");
+    if (!fgi_is_one_of(l->label_column, "label|labels") || l->label_is_given)
+        init_put_text(out, "label_column", l->label_column,
+                      l->label_is_given  ? "given by --target"
+                      : l->label_is_sure ? "detected: a common name of classes"
+                                         : "inferred, check it: the classes");
     if (l->delimiter != ',' && l->delimiter != '\t') {
         delimiter[sizeof(delimiter) - 2] = l->delimiter;
-        fgi_put_string(out, "source_options", delimiter, "detected");
+        init_put_text(out, "source_options", delimiter, "detected");
     }
 }
 
-bool fgi_put_list_source(fgi_buf *out, const fgi_look_files *files)
+bool init_list_put_source(fgi_buf *out, const init_files *files)
 {
-    const fgi_look_list *l = &files->list;
+    const init_list *l = &files->list;
     const struct {
         const char *name, *value;
     } options[] = {{"root", l->root},

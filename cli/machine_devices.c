@@ -30,8 +30,7 @@ static void look(finding *f, const char *accelerator, const char *plugin_path)
     const fg_client_options opening = {
         .accelerator = accelerator, .plugin_path = plugin_path, .cache_dir = ""};
     f->accelerator = accelerator;
-    if (fg_plugin_search(accelerator, &opening, f->places, MAX_PLACES, &f->place_count, &f->err) !=
-        FG_OK)
+    if (fg_plugin_search(&opening, f->places, MAX_PLACES, &f->place_count, &f->err) != FG_OK)
         return;
     f->place_count = f->place_count < MAX_PLACES ? f->place_count : MAX_PLACES;
     if (fg_client_open(&opening, &f->client, &f->err) != FG_OK)

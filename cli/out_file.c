@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "out_file.h"
+#include "base/error.h"
 #include "base/file.h"
 
 #include <fulgurite/report.h>
@@ -10,26 +11,24 @@
 
 static bool is_standard_output(const char *path) { return strcmp(path, "-") == 0; }
 
-bool out_file_write(const char *path, const char *text, size_t size, fg_error *err)
+fg_status out_file_write(const char *path, const char *text, size_t size, fg_error *err)
 {
     if (is_standard_output(path))
-        return fwrite(text, 1, size, stdout) == size || cli_fail_errno(err, "write", path);
+        return fwrite(text, 1, size, stdout) == size ? FG_OK : fgi_fail_errno(err, "write", path);
     (void)fflush(stdout); /* the path may refer to it too */
-    return fg_file_write(path, text, size, err) == FG_OK;
+    return fg_file_write(path, text, size, err);
 }
 
 int out_text(const char *command, fg_status status, char *const *text, const char *path,
              fg_error *err)
 {
-    bool is_good = status == FG_OK;
-    if (is_good && path != NULL)
-        is_good = out_file_write(path, *text, strlen(*text), err);
-    else if (is_good && *text != NULL)
+    const int failed = status == FG_EINVAL ? CLI_USAGE : CLI_FAILED;
+    if (status == FG_OK && path != NULL)
+        status = out_file_write(path, *text, strlen(*text), err);
+    else if (status == FG_OK && *text != NULL)
         (void)fputs(*text, stdout);
     fg_free(*text);
-    return is_good ? CLI_DONE
-                   : cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, command, "%s",
-                                  err->message);
+    return status == FG_OK ? CLI_DONE : cli_complain(failed, command, "%s", err->message);
 }
 
 int out_buf(const char *command, fg_status status, fgi_buf *text, fg_error *err)
@@ -40,10 +39,9 @@ int out_buf(const char *command, fg_status status, fgi_buf *text, fg_error *err)
     return out_text(command, status, &whole, NULL, err);
 }
 
-bool out_file_check(const char *option, const char *path, fg_error *err)
+fg_status out_file_check(const char *option, const char *path, fg_error *err)
 {
-    if (path == NULL || is_standard_output(path))
-        return true;
-    fg_error why;
-    return fgi_file_check(path, &why) == FG_OK || cli_fail(err, "%s: %.400s", option, why.message);
+    if (path != NULL && !is_standard_output(path))
+        FGI_TRY_CTX(fgi_file_check(path, err), err, "%s", option);
+    return FG_OK;
 }

@@ -31,10 +31,10 @@ fg_status pack_export(const char *path, const char *out_path, const fg_pack_expo
 
 /* What a contact sheet shows. */
 typedef struct pack_sheet_options {
-    int rows, columns;        /* of images                                                 [6, 8] */
-    int cell;                 /* pixels: images are scaled to fit in a square of this size [128] */
-    bool by_class;            /* one row per class instead, the first classes */
-    fg_pack_selection select; /* which records; its limit has no effect */
+    int rows, columns; /* of images                                                 [6, 8] */
+    int cell;          /* pixels: images are scaled to fit in a square of this size [128] */
+    bool by_class;     /* one row per class instead, the first classes */
+    fg_pack_select_options select; /* which records; its limit has no effect */
 } pack_sheet_options;
 
 /* Draws images of a pack into a grid and writes it as a PNG file, replaced atomically. Each image

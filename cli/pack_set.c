@@ -107,7 +107,8 @@ static fg_status set(const row *rows, size_t count, const char *name, const char
     if (r == rows + count)
         return unknown(rows, count, name, err);
     FGI_TRY(fg_option_values_create(NULL, &r->option, 1, &values, err));
-    const fg_status status = fg_option_set_items(values, name, &item, 1, NULL, err);
+    const fg_status status =
+        fg_option_set_items(values, name, &(fg_option_items){&item, 1, NULL}, err);
     if (status == FG_OK)
         put(r, values, text, options);
     fg_option_values_destroy(values);

@@ -45,8 +45,8 @@ static fg_status put_record(drawing *d, int row, int column, int64_t record, fg_
 }
 
 /* Draws the selected records into the cells from `row`. */
-static fg_status put_selected(drawing *d, const fg_pack_selection *selection, int row, int rows,
-                              fg_error *err)
+static fg_status put_selected(drawing *d, const fg_pack_select_options *selection, int row,
+                              int rows, fg_error *err)
 {
     const int columns = d->o.columns;
     FGI_TRY(
@@ -62,7 +62,7 @@ static fg_status put_classes(drawing *d, fg_error *err)
     if (classes == 0)
         return fgi_fail(err, FG_EINVAL, "%s: the pack has no classes", fg_pack_path(d->pack, 0));
     for (int row = 0; row < d->o.rows && row < classes; row++) {
-        fg_pack_selection selection = d->o.select;
+        fg_pack_select_options selection = d->o.select;
         selection.class_name = fg_pack_class_name(d->pack, row);
         FGI_TRY(put_selected(d, &selection, row, 1, err));
     }

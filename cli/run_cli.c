@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "out_file.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "doc/chart.h"
+#include "out_file.h"
 
 static void put_message(bool is_warning, const char *text)
 {
@@ -75,13 +76,12 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static bool print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
+static fg_status print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
 {
     const char *text;
-    if (fg_recipe_text_of(recipe, which, &text, err) != FG_OK)
-        return false;
+    FGI_TRY(fg_recipe_text_of(recipe, which, &text, err));
     (void)fputs(text, stdout);
-    return true;
+    return FG_OK;
 }
 
 static bool is_drawing(const cli_run_options *o)
@@ -104,14 +104,17 @@ static void draw(fg_recipe *recipe)
 }
 
 /* Checks the names of a list, "a.csv,b.svg"; NULL: none. */
-static bool check_curves(const char *list, fg_error *err)
+static fg_status check_curves(const char *list, fg_error *err)
 {
-    bool is_good = true;
+    fg_status status = FG_OK;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
-    while (is_good && (name = strsep(&rest, ",")) != NULL)
-        is_good = fgi_chart_file_check(name, err) == FG_OK && out_file_check("--out", name, err);
+    while (status == FG_OK && (name = strsep(&rest, ",")) != NULL) {
+        status = fgi_chart_file_check(name, err);
+        if (status == FG_OK)
+            status = out_file_check("--out", name, err);
+    }
     free(names);
-    return is_good;
+    return status;
 }
 
 static bool has_curve(const cli_run_options *o)
@@ -119,23 +122,30 @@ static bool has_curve(const cli_run_options *o)
     return o->recipe.kind == FG_RECIPE_FIND_LR || o->recipe.kind == FG_RECIPE_SCHEDULE;
 }
 
-/* Writes the outputs of a run other than its metrics. */
-static bool print_special(fg_recipe *recipe, const cli_run_options *o, fg_error *err)
+static fg_status check_files(const cli_run_options *o, fg_error *err)
 {
-    if (has_curve(o))
-        return o->out == NULL || fg_recipe_write_curve(recipe, o->out, err) == FG_OK;
-    if (o->recipe.kind == FG_RECIPE_PLAN)
-        return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
-    return o->recipe.kind != FG_RECIPE_PREDICT || print_text(recipe, FG_RECIPE_PREDICTIONS, err);
+    FGI_TRY(out_file_check("--summary", o->summary, err));
+    return has_curve(o) ? check_curves(o->out, err) : out_file_check("--out", o->out, err);
 }
 
-static bool write_summary(fg_recipe *recipe, const char *path, fg_error *err)
+/* Writes the outputs of a run other than its metrics. */
+static fg_status print_special(fg_recipe *recipe, const cli_run_options *o, fg_error *err)
+{
+    if (has_curve(o))
+        return o->out != NULL ? fg_recipe_write_curve(recipe, o->out, err) : FG_OK;
+    if (o->recipe.kind == FG_RECIPE_PLAN)
+        return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
+    return o->recipe.kind == FG_RECIPE_PREDICT ? print_text(recipe, FG_RECIPE_PREDICTIONS, err)
+                                               : FG_OK;
+}
+
+static fg_status write_summary(fg_recipe *recipe, const char *path, fg_error *err)
 {
     const char *text;
     if (path == NULL)
-        return true;
-    return fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &text, err) == FG_OK &&
-           out_file_write(path, text, strlen(text), err);
+        return FG_OK;
+    FGI_TRY(fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &text, err));
+    return out_file_write(path, text, strlen(text), err);
 }
 
 static int exit_status(const fg_recipe *recipe, fg_status status)
@@ -173,8 +183,8 @@ static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status,
 {
     const char *command = fg_recipe_result_of(recipe)->command;
     const bool is_plan = o->recipe.kind == FG_RECIPE_PLAN, is_known = has_result(recipe, o, status);
-    if (is_known && !print_special(recipe, o, err))
-        status = err->status;
+    const fg_status printed = is_known ? print_special(recipe, o, err) : FG_OK;
+    status = printed != FG_OK ? printed : status;
     if (is_known && is_drawing(o))
         draw(recipe);
     if ((is_known || status == FG_ESTOPPED) && o->recipe.kind != FG_RECIPE_PREDICT && !is_plan)
@@ -186,7 +196,7 @@ static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status,
         (void)cli_complain(result, command, "%s", err->message);
     else
         result = check_damaged(recipe, o);
-    if (!write_summary(recipe, o->summary, err))
+    if (write_summary(recipe, o->summary, err) != FG_OK)
         result = cli_complain(CLI_FAILED, command, "%s", err->message);
     return result;
 }
@@ -196,7 +206,8 @@ static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status,
 static int print_config(fg_recipe *recipe, const char *how, fg_error *err)
 {
     const bool is_plain = strcmp(how, "plain") == 0;
-    return print_text(recipe, is_plain ? FG_RECIPE_CONFIG : FG_RECIPE_CONFIG_COMMENTED, err)
+    return print_text(recipe, is_plain ? FG_RECIPE_CONFIG : FG_RECIPE_CONFIG_COMMENTED, err) ==
+                   FG_OK
                ? CLI_DONE
                : cli_complain(CLI_FAILED, NULL, "%s", err->message);
 }
@@ -246,8 +257,7 @@ int cli_run(const cli_call *call, const cli_run_options *options)
         (void)signal(SIGPIPE, SIG_IGN);
     if (signal(SIGUSR1, on_usr1) == SIG_IGN)
         (void)signal(SIGUSR1, SIG_IGN);
-    if (!out_file_check("--summary", o.summary, &err) ||
-        !(has_curve(&o) ? check_curves(o.out, &err) : out_file_check("--out", o.out, &err)))
+    if (check_files(&o, &err) != FG_OK)
         return cli_complain(CLI_USAGE, call->command, "%s", err.message);
     fg_log_set(on_log, NULL);
     if (o.sweep.count > 0) {

@@ -30,7 +30,8 @@ static bool is_installed(const char *accelerator)
     fg_error ignored;
     size_t count = 0;
     static fg_plugin_candidate places[PLACES_MAX];
-    bool found = fg_plugin_search(accelerator, NULL, places, PLACES_MAX, &count, &ignored) != FG_OK;
+    const fg_client_options options = {.accelerator = accelerator};
+    bool found = fg_plugin_search(&options, places, PLACES_MAX, &count, &ignored) != FG_OK;
     for (size_t i = 0; i < count && i < PLACES_MAX; i++)
         found = found || places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0;
     return found;

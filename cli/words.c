@@ -2,13 +2,12 @@
  * terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
 #include "cli.h"
 #include "base/print.h"
 #include "base/error.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -31,30 +30,26 @@ char *cli_strdup(const char *text) { return cli_need(strdup(text)); }
 
 char *cli_strndup(const char *text, size_t size) { return cli_need(strndup(text, size)); }
 
-bool cli_fail(fg_error *err, const char *format, ...)
+char *cli_printf(const char *format, ...)
 {
     va_list args;
-    *err = (fg_error){.status = FG_EINVAL};
+    char *text = NULL;
     va_start(args, format);
-    (void)vsnprintf(err->message, sizeof(err->message), format, args);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
     va_end(args);
-    return false;
+    return cli_need(text);
 }
 
-bool cli_fail_errno(fg_error *err, const char *what, const char *path)
-{
-    char text[128];
-    return cli_fail(err, "cannot %s '%s': %s", what, path, strerror_r(errno, text, sizeof(text)));
-}
-
-bool cli_read_number(const char *option, const char *text, double unit, double *out, fg_error *err)
+fg_status cli_read_number(const char *option, const char *text, double unit, double *out,
+                          fg_error *err)
 {
     char *end;
     const double value = strtod(text, &end);
     *out = value * unit;
     if (end != text && *end == '\0' && value > 0 && isfinite(*out))
-        return true;
-    return cli_fail(err, "--%s=%s: expected a positive number", option, text);
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "--%s=%s: expected a positive number", option, text);
 }
 
 int cli_complain(int status, const char *command, const char *format, ...)
@@ -121,26 +116,4 @@ int cli_columns(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
     return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
-}
-
-bool cli_refuse_memory(fg_error *err)
-{
-    (void)fgi_no_memory(err);
-    return false;
-}
-
-bool cli_refuse(fg_error *err, const char *format, ...)
-{
-    va_list args;
-    *err = (fg_error){.status = FG_EINVAL};
-    va_start(args, format);
-    (void)fgi_vsnprintf(err->message, sizeof(err->message), format, args);
-    va_end(args);
-    fgi_failed(err);
-    return false;
-}
-
-bool cli_refuse_errno(fg_error *err, const char *what, const char *path)
-{
-    return cli_refuse(err, "cannot %s '%s': %s", what, path, fgi_errno_text(errno));
 }

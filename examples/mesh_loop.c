@@ -40,8 +40,8 @@ static fg_status feed(const fg_host_batch *batch, fg_tensor out[2])
 {
     fg_array *array = NULL;
     for (int i = 0; i < 2; i++) {
-        TRY(fg_array_create_sharded(client, &batch->types[i], "data", batch->data[i], &array,
-                                    &err));
+        TRY(fg_array_create_sharded(client, &batch->types[i], batch->data[i],
+                                    &(fg_array_options){.spec = "data"}, &array, &err));
         out[i] = fg_input(trace, array);
         fg_array_release(array); /* the trace holds a reference */
     }

@@ -78,7 +78,8 @@ int main(int argc, char **argv)
     fg_error err = {0};
 
     bool ok = make_points(&spirals, &all, &err) == FG_OK &&
-              fg_dataset_split(all, 0.2, 0, &train, &val, &err) == FG_OK &&
+              fg_dataset_split(all, &(fg_split_options){.val_fraction = 0.2}, &train, &val, &err) ==
+                  FG_OK &&
               fg_trainer_create(&options, &trainer, &err) == FG_OK;
     const fg_fit_data data = {.train = train, .val = val, .batch_size = 50};
     ok = ok && fg_trainer_fit(trainer, &task, &data, &err) == FG_OK;

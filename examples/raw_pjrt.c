@@ -56,7 +56,7 @@ static fg_status descend(fg_program *step, fg_array *args[3], fg_array **loss, f
     fg_status status = FG_OK;
     for (int i = 0; i < STEPS && status == FG_OK; i++) {
         fg_array *outs[2];
-        status = fg_program_run(step, args, 3, outs, 2, err);
+        status = fg_program_run(step, &(fg_program_arrays){args, 3, outs, 2}, err);
         fg_array_release(args[0]);
         fg_array_release(*loss);
         args[0] = outs[0];

@@ -188,31 +188,35 @@ FG_API FG_MUST_USE fg_status fg_dataset_from_arrays(const fg_dataset_spec *spec,
 FG_API FG_MUST_USE fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices,
                                                size_t count, fg_dataset **out, fg_error *err);
 
+/* How a dataset is split. */
+typedef struct fg_split_options {
+    double val_fraction; /* of the samples, above 0 and below 1; required               */
+    uint64_t seed;       /* keys the permutation                                    [0] */
+    bool stratify;       /* split each class                                    [false] */
+    uint64_t reserved[2];
+} fg_split_options;
+
 /* Splits a dataset at random into a training set and a validation set. The validation set has
  * round(val_fraction * count) samples, at least one and never all: the first ones of a permutation
- * keyed by `seed`. The same (count, val_fraction, seed) gives the same split on every machine. Both
- * sets keep the parent's order.
+ * keyed by `seed`. The same count and options give the same split on every machine. Both sets keep
+ * the parent's order.
  *
  * Samples of one group are never divided: groups are those of image files and packs, also in
  * subsets of them (fg_catalog_item, fg_pack_entry). Then groups, and samples without a group, are
  * permuted. In that order, each is added to the validation set if this brings its number of samples
  * closer to round(val_fraction * count); if no group is small enough, the smallest one is.
  *
- * Errors: FG_EINVAL (val_fraction is not inside (0, 1); fewer than 2 samples; all of them are in
- * one group), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_dataset_split(fg_dataset *parent, double val_fraction,
-                                              uint64_t seed, fg_dataset **out_train,
-                                              fg_dataset **out_val, fg_error *err);
-
-/* The same, with nearly the same fraction of each class in both sets. Each class gets the integer
- * part of val_fraction * (number of its samples), and the classes with the largest remainders one
- * more, so that there are round(val_fraction * count) in all. One sample of each class stays in the
+ * stratify: both sets have nearly the same fraction of each class. Each class gets the integer part
+ * of val_fraction * (number of its samples), and the classes with the largest remainders one more,
+ * so that there are round(val_fraction * count) in all. One sample of each class stays in the
  * training set, so a class with a single sample is only there; if no class can spare a sample, the
- * split is that of fg_dataset_split. A group is in the class of its first sample. Errors: those of
- * fg_dataset_split and fg_dataset_labels. */
-FG_API FG_MUST_USE fg_status fg_dataset_split_stratified(fg_dataset *parent, double val_fraction,
-                                                         uint64_t seed, fg_dataset **out_train,
-                                                         fg_dataset **out_val, fg_error *err);
+ * split is not by class. A group is in the class of its first sample.
+ *
+ * Errors: FG_EINVAL (val_fraction; fewer than 2 samples; all of them are in one group),
+ * FG_EUNSUPPORTED (a source), FG_ENOMEM; with stratify, those of fg_dataset_labels. */
+FG_API FG_MUST_USE fg_status fg_dataset_split(fg_dataset *parent, const fg_split_options *options,
+                                              fg_dataset **out_train, fg_dataset **out_val,
+                                              fg_error *err);
 
 /* Releases the caller's reference to the dataset. NULL is allowed. */
 FG_API void fg_dataset_destroy(fg_dataset *dataset);
@@ -387,7 +391,7 @@ typedef struct fg_csv_options {
     const char *val_path; /* file with the validation rows                                 [NULL] */
     double val_fraction;  /* or: fraction of the rows to hold out, as fg_dataset_split does   [0] */
     uint64_t split_seed;  /* seed of that split                                               [0] */
-    bool stratify; /* split each class, as fg_dataset_split_stratified does               [false] */
+    bool stratify; /* split each class, as fg_dataset_split does                          [false] */
     uint64_t reserved[3];
 } fg_csv_options;
 
@@ -457,12 +461,6 @@ typedef struct fg_csv_layout {
  * below a title; the message names the line), FG_EIO, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err);
 
-/* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
- * other columns are ignored. If the file has no target column, the dataset has only the input
- * field. Errors as for fg_csv_open. */
-FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
-                                          fg_dataset **out, fg_error *err);
-
 /* Options for a file that differs from the training file. */
 typedef struct fg_csv_apply_options {
     bool no_target;    /* do not read the target column, even if the file has one         [false] */
@@ -475,11 +473,13 @@ typedef struct fg_csv_apply_options {
     uint64_t reserved[2];
 } fg_csv_apply_options;
 
-/* fg_csv_apply with options, which may be NULL. The encoding of a row depends only on the schema,
- * not on the other rows of the file. Errors: those of fg_csv_apply, and FG_EINVAL for an option. */
-FG_API FG_MUST_USE fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
-                                               const fg_csv_apply_options *options,
-                                               fg_dataset **out, fg_error *err);
+/* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
+ * other columns are ignored. If the file has no target column, the dataset has only the input
+ * field. The encoding of a row depends only on the schema, not on the other rows of the file.
+ * options may be NULL. Errors as for fg_csv_open. */
+FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
+                                          const fg_csv_apply_options *options, fg_dataset **out,
+                                          fg_error *err);
 
 /* The schema as a JSON object, borrowed for the schema's lifetime. */
 FG_API const char *fg_csv_schema_json(const fg_csv_schema *schema);

@@ -134,11 +134,10 @@ typedef struct fg_plugin_candidate {
     uint64_t reserved[4]; /* set to 0 */
 } fg_plugin_candidate;
 
-/* Fills out[0..capacity) with the candidates for one accelerator ("cpu", "cuda", "tpu") in search
- * order and sets *out_count to their number, which may exceed capacity. options may be NULL. No
- * plugin is loaded. Errors: FG_EINVAL, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_plugin_search(const char *accelerator,
-                                              const fg_client_options *options,
+/* Fills out[0..capacity) with the candidates for the plugin of options->accelerator ("cpu", "cuda"
+ * or "tpu", not "auto") in search order and sets *out_count to their number, which may exceed
+ * capacity. No plugin is loaded. Errors: FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_plugin_search(const fg_client_options *options,
                                               fg_plugin_candidate *out, size_t capacity,
                                               size_t *out_count, fg_error *err);
 
@@ -148,14 +147,19 @@ FG_API FG_MUST_USE fg_status fg_plugin_search(const char *accelerator,
 FG_API FG_MUST_USE fg_status fg_array_create(fg_client *client, const fg_type *type,
                                              const void *data, fg_array **out, fg_error *err);
 
-/* Like fg_array_create, for an array that is sharded over the client's mesh. spec is a partition
- * spec (mesh.h): "data" shards the first dimension along the axis `data`, "none,model" shards the
- * second one along `model`; "" and NULL replicate the array. A program computes the same result
- * from a sharded array as from a replicated one, and the work is divided among the devices. Errors:
- * those of fg_array_create, FG_EINVAL (no such axis), FG_ESHAPE (a dimension is not divisible by
- * the number of shards). */
+typedef struct fg_array_options {
+    const char *spec; /* partition spec (mesh.h): "data" shards the first dimension along the axis
+                         `data`, "none,model" the second one along `model`   ["": replicated] */
+    uint64_t reserved[4];
+} fg_array_options;
+
+/* Like fg_array_create, for an array that is sharded over the client's mesh. A program computes the
+ * same result from a sharded array as from a replicated one, and the work is divided among the
+ * devices. options may be NULL. Errors: those of fg_array_create, FG_EINVAL (no such axis),
+ * FG_ESHAPE (a dimension is not divisible by the number of shards). */
 FG_API FG_MUST_USE fg_status fg_array_create_sharded(fg_client *client, const fg_type *type,
-                                                     const char *spec, const void *data,
+                                                     const void *data,
+                                                     const fg_array_options *options,
                                                      fg_array **out, fg_error *err);
 
 /* Waits for the array and copies it to the host in row-major order. out_data has room for
@@ -192,14 +196,20 @@ FG_API FG_MUST_USE fg_status fg_program_compile(fg_client *client, const char *s
 FG_API size_t fg_program_output_count(const fg_program *program);
 FG_API const fg_type *fg_program_output_type(const fg_program *program, size_t index);
 
-/* Launches the program with one array per argument and returns without waiting for it to finish.
- * outs has room for out_count arrays, which must equal the number of outputs; each receives one
- * reference, or NULL on failure. The caller must pass matching arguments: the plugin checks their
- * sizes but not their dtypes. Errors: FG_EINVAL (a donated array, an array of another client, a
- * wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM. A failure during execution is returned when an
+/* The arrays of a launch: one per argument, and room for one per output. */
+typedef struct fg_program_arrays {
+    fg_array *const *args;
+    size_t arg_count;
+    fg_array **outs;
+    size_t out_count; /* must equal the number of outputs */
+} fg_program_arrays;
+
+/* Launches the program and returns without waiting for it to finish. Each of arrays->outs receives
+ * one reference, or NULL on failure. The caller must pass matching arguments: the plugin checks
+ * their sizes but not their dtypes. Errors: FG_EINVAL (a donated array, an array of another client,
+ * a wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM. A failure during execution is returned when an
  * output is read. */
-FG_API FG_MUST_USE fg_status fg_program_run(fg_program *program, fg_array *const *args,
-                                            size_t arg_count, fg_array **outs, size_t out_count,
+FG_API FG_MUST_USE fg_status fg_program_run(fg_program *program, const fg_program_arrays *arrays,
                                             fg_error *err);
 
 /* Frees the program; runs in progress continue. NULL is allowed. */

@@ -50,7 +50,7 @@ typedef struct fg_format_request {
      * the seed; 0: none. See `stratify`. */
     double val_fraction;
     uint64_t split_seed;
-    bool stratify; /* with fg_dataset_split_stratified, if the targets are class indices */
+    bool stratify; /* split each class, if the targets are class indices */
     /* The schema that was fitted to the training samples, if the format has one: of this run, or of
      * the checkpoint that is evaluated. NULL if there is none yet. */
     const fg_csv_schema *schema;

@@ -102,12 +102,11 @@ typedef struct fg_image_presize {
 FG_API FG_MUST_USE fg_status fg_image_presize_parse(const char *text, fg_image_presize *out,
                                                     fg_error *err);
 
-/* The size that an image of width x height pixels has after the rule is applied. The length of the
- * side that follows from the aspect ratio is rounded down, as in torchvision's Resize, and is at
- * least 1. Errors: FG_EINVAL. Thread-safe. */
-FG_API FG_MUST_USE fg_status fg_image_presize_size(const fg_image_presize *presize, int64_t width,
-                                                   int64_t height, int64_t *out_width,
-                                                   int64_t *out_height, fg_error *err);
+/* Replaces the size of an image in pixels by the one that it has after the rule is applied. The
+ * length of the side that follows from the aspect ratio is rounded down, as in torchvision's
+ * Resize, and is at least 1. Errors: FG_EINVAL; the size is then 0. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_presize_size(const fg_image_presize *presize, int64_t *width,
+                                                   int64_t *height, fg_error *err);
 
 typedef struct fg_image_decode_options {
     int channels;      /* 1: gray, 3: RGB                                             [3] */

@@ -26,6 +26,7 @@
 #define FULGURITE_LOGGER_H
 
 #include <fulgurite/base.h>
+#include <fulgurite/image.h>
 #include <fulgurite/option.h>
 #include <fulgurite/train.h>
 
@@ -234,11 +235,9 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_named_logger(fg_trainer *trainer, co
 /* text: UTF-8. Errors: as above. */
 FG_API FG_MUST_USE fg_status fg_trainer_log_text(const fg_trainer *trainer, const char *name,
                                                  const char *text, fg_error *err);
-/* pixels: u8[height, width, channels] with 1 channel (gray) or 3 (RGB); each side at most 16384.
- * Errors: as above. */
+/* The pixels, sizes and channels of an image; each side is at most 16384. Errors: as above. */
 FG_API FG_MUST_USE fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name,
-                                                  const uint8_t *pixels, int64_t height,
-                                                  int64_t width, int64_t channels, fg_error *err);
+                                                  const fg_image *image, fg_error *err);
 /* The distribution of `count` values, in 64 bins of equal width between the smallest and the
  * largest one. Values that are not finite are left out. Errors: as above. */
 FG_API FG_MUST_USE fg_status fg_trainer_log_histogram(const fg_trainer *trainer, const char *name,

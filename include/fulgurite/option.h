@@ -191,14 +191,13 @@ typedef struct fg_option_values fg_option_values;
 FG_API FG_MUST_USE fg_status fg_option_values_create(const char *section, const fg_option *options,
                                                      size_t count, fg_option_values **out,
                                                      fg_error *err);
-/* Values for another table, for example that of one model out of the keys of a whole configuration:
- * the option "hidden" gets the value and place that "SECTION.hidden" has in `values`, or "hidden"
- * if section is NULL; the other options have their defaults. Errors: as above; FG_EINVAL for an
- * option that has another kind there. */
+/* Values for the table of a row, for example that of one model out of the keys of a whole
+ * configuration: the option "hidden" gets the value and place that "SECTION.hidden" has in
+ * `values`, or "hidden" if section is NULL; the other options have their defaults. Errors: as
+ * above; FG_EINVAL for an option that has another kind there. */
 FG_API FG_MUST_USE fg_status fg_option_values_select(const fg_option_values *values,
-                                                     const char *section, const fg_option *options,
-                                                     size_t count, fg_option_values **out,
-                                                     fg_error *err);
+                                                     const char *section, const fg_entry *entry,
+                                                     fg_option_values **out, fg_error *err);
 /* NULL is allowed. */
 FG_API void fg_option_values_destroy(fg_option_values *values);
 
@@ -211,13 +210,19 @@ typedef struct fg_option_text {
     bool is_quoted; /* then it is a string: never a number, true, false or auto */
 } fg_option_text;
 
-/* Sets an option from its scalars: one, or any number for a list. place is their location, for
- * messages: "run.yaml:3:7" or "--model.hidden"; copied; NULL: the value counts as not given.
- * Errors: FG_EINVAL ("model.hidden: expected ..., got ..."; the value is then unchanged; for an
- * unknown name the message suggests the closest one), FG_ENOMEM. */
+/* The scalars of an option. */
+typedef struct fg_option_items {
+    const fg_option_text *at;
+    size_t count;
+    const char *place; /* their location, for messages: "run.yaml:3:7" or "--model.hidden"; copied;
+                          NULL: the value counts as not given */
+} fg_option_items;
+
+/* Sets an option from its scalars: one, or any number for a list. Errors: FG_EINVAL ("model.hidden:
+ * expected ..., got ..."; the value is then unchanged; for an unknown name the message suggests the
+ * closest one), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_option_set_items(fg_option_values *values, const char *name,
-                                                 const fg_option_text *items, size_t count,
-                                                 const char *place, fg_error *err);
+                                                 const fg_option_items *items, fg_error *err);
 /* Sets an option from one text, as after the = of a command line: "[64, 32]" or "64,32" for a list,
  * "\"auto\"" for the string auto; null and ~ reset it. Errors: those of fg_option_set_items. */
 FG_API FG_MUST_USE fg_status fg_option_set(fg_option_values *values, const char *name,

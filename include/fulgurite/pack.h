@@ -131,10 +131,10 @@ FG_API FG_MUST_USE fg_status fg_pack_record(fg_pack *pack, int64_t record, const
                                             size_t *out_size, fg_error *err);
 
 /* Copies a record to `buffer` with pread, which is faster than the mapping for files that are not
- * in the page cache. *out_size (may be NULL) is the size of the record, also if `capacity` is too
- * small (FG_EINVAL). Errors: those of fg_pack_record. Thread-safe. */
-FG_API FG_MUST_USE fg_status fg_pack_read(fg_pack *pack, int64_t record, void *buffer,
-                                          size_t capacity, size_t *out_size, fg_error *err);
+ * in the page cache. *size is that of the buffer, and becomes that of the record, also if the
+ * buffer is too small (FG_EINVAL). Errors: those of fg_pack_record. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_pack_read(fg_pack *pack, int64_t record, void *buffer, size_t *size,
+                                          fg_error *err);
 
 /* FG_EIO if a file has shrunk, or its disk has failed, since the pack was opened: bytes borrowed
  * from fg_pack_record may be zeros. Cheap enough to call once per batch. Thread-safe. */

@@ -22,27 +22,28 @@ FG_API FG_MUST_USE fg_status fg_pack_image(fg_pack *pack, int64_t record, fg_ima
                                            fg_image *out, fg_error *err);
 
 /* Some records of a pack. */
-typedef struct fg_pack_selection {
+typedef struct fg_pack_select_options {
     const char *split;      /* only this split: "train", "val", "test" or "none"    [NULL: all] */
     const char *class_name; /* only records with this class, or one of several      [NULL: all] */
     int64_t limit;          /* at most this many                                      [0: all] */
     bool shuffle;           /* in random order: a random sample, with a limit          [false] */
     uint64_t seed;          /* of the order                                                [0] */
     uint64_t reserved[4];
-} fg_pack_selection;
+} fg_pack_select_options;
 
 /* Writes the numbers of the selected records to out_records[0..*out_count), in the order of the
  * pack unless shuffled; at most `capacity` of them. Records that were lost by a rebuild are never
  * selected. selection may be NULL. Errors: FG_EINVAL (split, limit), FG_ENOTFOUND (no such class),
  * FG_ENOMEM, and those of fg_pack_entry_at. Thread-safe. */
-FG_API FG_MUST_USE fg_status fg_pack_select(fg_pack *pack, const fg_pack_selection *selection,
+FG_API FG_MUST_USE fg_status fg_pack_select(fg_pack *pack, const fg_pack_select_options *selection,
                                             int64_t *out_records, int64_t capacity,
                                             int64_t *out_count, fg_error *err);
 
 typedef struct fg_pack_export_options {
-    fg_pack_selection select; /* which records                                            [all] */
-    bool as_jpeg;             /* encode pixels as JPEG instead of PNG                    [false] */
-    int quality;              /* of those JPEGs, 1 to 100                                   [90] */
+    fg_pack_select_options
+        select;        /* which records                                            [all] */
+    bool as_jpeg;      /* encode pixels as JPEG instead of PNG                    [false] */
+    int quality;       /* of those JPEGs, 1 to 100                                   [90] */
     bool replace;      /* write into a folder that is not empty, and replace files of the same
                           names                                                   [false] */
     bool skip_damaged; /* continue after damaged records, and count them          [false] */

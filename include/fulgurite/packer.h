@@ -35,6 +35,21 @@ typedef enum fg_pack_choice {
  * samples. */
 typedef fg_status fg_pack_measure_fn(void *self, const char *path, double *out_rate, fg_error *err);
 
+/* The progress of a build. */
+typedef struct fg_pack_progress {
+    int64_t done, total; /* samples; `done` includes bad ones and those of a resumed pack */
+    int64_t bad;         /* samples left out */
+    uint64_t size_bytes; /* of the records written by this call */
+    double elapsed_s;    /* since the first sample of this call */
+    double rate;         /* samples/s of this call */
+    double remaining_s;  /* estimate; negative if it is not known */
+    const char *unit;    /* of `done` and `total`: "images" or "samples" */
+} fg_pack_progress;
+
+/* Called by the thread that called fg_pack_build, every progress_s seconds and after the last
+ * sample. Return false to stop: the partial pack remains and can be resumed. */
+typedef bool fg_pack_progress_fn(void *self, const fg_pack_progress *progress);
+
 typedef struct fg_pack_build_options {
     fg_pack_choice codec;     /* [FG_PACK_CHOICE_AUTO] */
     fg_image_presize presize; /* size at which images are stored                       [none] */
@@ -59,7 +74,9 @@ typedef struct fg_pack_build_options {
     bool restart;             /* discard a partial pack instead of resuming it        [false] */
     bool replace;             /* replace an existing pack                             [false] */
     double progress_s; /* between two calls of `progress`; FG_ZERO: after each sample [0.1] */
-    double rate;       /* for the automatic codec: images/s that the model needs [2000] */
+    fg_pack_progress_fn *progress; /*                                            [NULL: none] */
+    void *progress_self;           /* first argument of `progress` */
+    double rate;                 /* for the automatic codec: images/s that the model needs [2000] */
     fg_pack_measure_fn *measure; /* for the automatic codec: how fast a codec is. NULL: random
                                     resized crops, read by as many threads as there are CPUs */
     void *measure_self;          /* first argument of `measure` */
@@ -77,26 +94,11 @@ typedef struct fg_pack_build_options {
     uint64_t reserved[2];
 } fg_pack_build_options;
 
-/* The progress of a build. */
-typedef struct fg_pack_progress {
-    int64_t done, total; /* samples; `done` includes bad ones and those of a resumed pack */
-    int64_t bad;         /* samples left out */
-    uint64_t size_bytes; /* of the records written by this call */
-    double elapsed_s;    /* since the first sample of this call */
-    double rate;         /* samples/s of this call */
-    double remaining_s;  /* estimate; negative if it is not known */
-    const char *unit;    /* of `done` and `total`: "images" or "samples" */
-} fg_pack_progress;
-
-/* Called by the thread that called fg_pack_build, every progress_s seconds and after the last
- * sample. Return false to stop: the partial pack remains and can be resumed. */
-typedef bool fg_pack_progress_fn(void *self, const fg_pack_progress *progress);
-
 /* Writes a line such as "12,800/50,000 images, 1,830/s, 412.3 MB, 20 s left, 3 bad". Truncates the
  * text to `size` bytes and returns out. Thread-safe. */
 FG_API const char *fg_pack_progress_text(const fg_pack_progress *progress, char *out, size_t size);
-/* A function for fg_pack_build that redraws this line on `stream`, a FILE *. If that is not a
- * terminal, it writes a new line each time, but none at the end. */
+/* A value for `progress` that redraws this line on progress_self, a FILE *. If that is not
+ * a terminal, it writes a new line each time, but none at the end. */
 FG_API bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress);
 
 /* A sample that is not in the pack. */
@@ -126,7 +128,7 @@ typedef struct fg_pack_built {
 FG_API void fg_pack_built_fini(fg_pack_built *built);
 
 /* Builds the pack out_path, "NAME.pack", from a source that fg_catalog_open can open. No
- * accelerator is needed. options and progress may be NULL; out may be NULL.
+ * accelerator is needed. options and out may be NULL.
  *
  * A source of arrays (fg_pack_arrays_accepts), or any source if `sequence` is set, is packed by
  * fg_pack_arrays; `limit` then applies to each split.
@@ -154,20 +156,19 @@ FG_API void fg_pack_built_fini(fg_pack_built *built);
  * call again), FG_EFORMAT and FG_EUNSUPPORTED (a bad sample, with its name), FG_ESTOPPED (by
  * `progress` or a signal), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_path,
-                                           const fg_pack_build_options *options,
-                                           fg_pack_progress_fn *progress, void *self,
-                                           fg_pack_built *out, fg_error *err);
+                                           const fg_pack_build_options *options, fg_pack_built *out,
+                                           fg_error *err);
 
 /* Decodes every image of a source, as fg_pack_build does with codec file, and writes nothing. Of
- * the options, only catalog, source, limit, thread_count, tolerate_corruption, progress_s and
- * handle_signals are used. out->bad lists what cannot be read or decoded, also rows of a list whose
- * file does not exist; out->sample_count is the number of the others, out->flawed_count of those
- * whose decoder had a warning, out->skip_count of files that are not samples. Finding bad images is
+ * the options, only catalog, source, limit, thread_count, tolerate_corruption, progress,
+ * progress_s and handle_signals are used. out->bad lists what cannot be read or decoded, also rows
+ * of a list whose file does not exist; out->sample_count is the number of the others,
+ * out->flawed_count of those whose decoder had a warning, out->skip_count of files that are not
+ * samples. Finding bad images is
  * not an error. Errors: FG_EINVAL (options; a source of arrays), those of fg_catalog_open,
  * FG_ESTOPPED, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_check_source(const char *source,
                                                   const fg_pack_build_options *options,
-                                                  fg_pack_progress_fn *progress, void *self,
                                                   fg_pack_built *out, fg_error *err);
 
 #ifdef __cplusplus

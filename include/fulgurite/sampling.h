@@ -45,16 +45,23 @@ FG_API FG_MUST_USE fg_status fg_dataset_balanced(fg_dataset *parent,
 /* Maximum number of datasets of a mix. */
 #define FG_MAX_MIXED 64
 
+/* Options of a mix; NULL: the defaults in []. */
+typedef struct fg_mix_options {
+    const double *weights; /* one for each dataset                 [their numbers of samples] */
+    int64_t count;         /* samples per epoch            [the total count of the datasets] */
+    uint64_t seed;         /* keys the draws, together with the epoch                    [0] */
+    uint64_t reserved[2];
+} fg_mix_options;
+
 /* Mixes count datasets with the same fields and classes: in each epoch, n * weights[i] /
  * sum(weights) samples are from datasets[i], rounded by the method of the largest remainder, where
- * n is the number of samples per epoch; options->count NULL or 0: the total count of the datasets.
- * From each dataset, every sample is drawn once before any is drawn again, over all epochs. weights
- * NULL: the datasets' numbers of samples. A weight may be 0; a dataset of weight above 0 must have
- * samples. If a dataset's own samples vary by epoch, its epoch is the number of times that it has
- * been drawn completely. Errors: FG_EINVAL, FG_EUNSUPPORTED (a source), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_dataset_mix(fg_dataset *const *datasets, const double *weights,
-                                            size_t count, const fg_sampling_options *options,
-                                            fg_dataset **out, fg_error *err);
+ * n is the number of samples per epoch. From each dataset, every sample is drawn once before any is
+ * drawn again, over all epochs. A weight may be 0; a dataset of weight above 0 must have samples.
+ * If a dataset's own samples vary by epoch, its epoch is the number of times that it has been drawn
+ * completely. Errors: FG_EINVAL, FG_EUNSUPPORTED (a source), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_dataset_mix(fg_dataset *const *datasets, size_t count,
+                                            const fg_mix_options *options, fg_dataset **out,
+                                            fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -292,7 +292,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_named_callback(fg_trainer *trainer, 
                                                            const char *options, fg_error *err);
 
 /* Data for fit, validate, test and predict: each uses its part, the others may be NULL. Datasets
- * are borrowed. Members that are 0 mean the default in []. */
+ * are borrowed. A member that is 0 means the default in []. */
 typedef struct fg_fit_data {
     fg_dataset *train;
     fg_dataset *val;     /* for fit and fg_trainer_validate; optional in fit */
@@ -301,14 +301,18 @@ typedef struct fg_fit_data {
     int64_t batch_size;  /* samples per batch on each device (each row of the mesh); an optimizer
                             step has accumulate_grad_batches of these                        [32] */
     int64_t global_batch_size; /* samples per batch on all devices together, instead of batch_size;
-                                  a multiple of the number of rows       [batch_size * rows] */
-    int workers;     /* loader threads; -1: load on the calling thread [as fg_loader_options] */
+                                  a multiple of the number of rows [auto: batch_size * rows] */
+    int64_t workers;           /* loader threads; FG_NONE: the calling thread loads
+                        [auto: as fg_loader_options] */
     bool no_shuffle; /* keep the dataset's order in training                        [false] */
     bool drop_last;  /* drop the incomplete batch at the end of an epoch            [false] */
     int64_t shuffle_buffer; /* a training source is shuffled within this many samples, as in
                                fg_loader_options                                           [1] */
     uint64_t reserved[2];
 } fg_fit_data;
+
+/* The members that a configuration has too, as rows. Constant, thread-safe. */
+FG_API const fg_entry *fg_fit_data_row(void);
 
 /* Trains. A second fit continues where the previous one ended, up to the limits. An epoch of a
  * source ends when the source does; if its length is unknown, a schedule requires max_steps or
@@ -356,6 +360,12 @@ FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_ta
  * memory needed (-1: unknown, because compilation failed), and whether that fits. */
 typedef void fg_batch_tried_fn(void *self, int64_t batch_size, int64_t need_bytes, bool fits);
 
+typedef struct fg_batch_find_options {
+    fg_batch_tried_fn *tried; /* [NULL: none] */
+    void *self;               /* first argument of `tried` */
+    uint64_t reserved[4];
+} fg_batch_find_options;
+
 typedef struct fg_batch_fit {
     int64_t batch_size;        /* the largest that fits, per device; 0: none fits */
     int64_t global_batch_size; /* on all devices together */
@@ -368,11 +378,11 @@ typedef struct fg_batch_fit {
 
 /* Finds the largest batch size whose training step leaves 10 % of each device's memory free, to
  * within 1/16, by compiling the step for several sizes, starting with data->batch_size. Nothing is
- * executed. tried may be NULL. Errors: those of fg_trainer_fit before its first step;
+ * executed. options may be NULL. Errors: those of fg_trainer_fit before its first step;
  * FG_EUNSUPPORTED if the amount of memory is unknown. */
 FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task,
                                                    const fg_fit_data *data,
-                                                   fg_batch_tried_fn *tried, void *self,
+                                                   const fg_batch_find_options *options,
                                                    fg_batch_fit *out, fg_error *err);
 
 /* Returns the module that the task built, borrowed; NULL before the first fit or evaluation. */

@@ -39,20 +39,27 @@ typedef struct fg_lr_suggestions {
     uint64_t reserved[4]; /* set to 0 */
 } fg_lr_suggestions;
 
-/* Suggests learning rates from losses that were measured elsewhere.
- *
- *   lr        [count], positive and increasing
- *   loss      [segments][count]: of the step at each learning rate; NaN after a segment has stopped
- *   smoothed  [count], or NULL. The mean of the segments, smoothed by a local linear fit
- *             over x with tricube weights; losses above the level at the start by more than the
- *             fall count as that much above it, so that divergence does not hide the minimum
- *   smoothing width of the fit, as a fraction of the range of x, above 0 to 1; 0: the default [0.2]
+/* Losses that were measured at increasing learning rates. */
+typedef struct fg_lr_losses {
+    const double *lr;   /* [count], positive and increasing */
+    const double *loss; /* [segments][count]: of the step at each learning rate; NaN after a segment
+                           has stopped */
+    size_t count;
+    int segments;
+    double smoothing; /* width of the fit that smooths the losses, as a fraction of the range of x,
+                         above 0 to 1                                                    [0.2] */
+    uint64_t reserved[2];
+} fg_lr_losses;
+
+/* Suggests learning rates from losses that were measured elsewhere. out_smoothed, f64[count] or
+ * NULL, is the mean of the segments, smoothed by a local linear fit over x with tricube weights;
+ * losses above the level at the start by more than the fall count as that much above it, so that
+ * divergence does not hide the minimum.
  *
  * A curve has suggestions if the loss falls by more than 6 times its noise and by 0.1 % of its
- * level. Errors: FG_EINVAL, FG_ENOMEM. Thread-safe. Sources: Cleveland 1979, "Robust locally
+ * level. Errors: FG_EINVAL, FG_ENOMEM. Thread-safe. Source: Cleveland 1979, "Robust locally
  * weighted regression and smoothing scatterplots" (the fit). */
-FG_API FG_MUST_USE fg_status fg_lr_suggest(const double *lr, const double *loss, size_t count,
-                                           int segments, double smoothing, double *smoothed,
+FG_API FG_MUST_USE fg_status fg_lr_suggest(const fg_lr_losses *losses, double *out_smoothed,
                                            fg_lr_suggestions *out, fg_error *err);
 
 /* Called after each step of a sweep, on the calling thread; segment and step start at 0, lr is that
@@ -84,11 +91,12 @@ FG_API const fg_entry *fg_lr_find_options_row(void);
  * out of memory, the next smaller batch is tried, about 1/16 less, until a step succeeds: then
  * fit->was_run is true, and the other members describe that batch. fit->batch_size is 0 if not even
  * a batch of 1 per device can run. All state is restored exactly; no callbacks are called, and no
- * files are written. tried may be NULL; it is called after each step, on the calling thread.
+ * files are written. options may be NULL; `tried` is called after each step, on the calling thread.
  * Errors: FG_EINVAL and those of fg_trainer_fit except for FG_EDEVMEM. */
 FG_API FG_MUST_USE fg_status fg_tuner_try_batch(fg_trainer *trainer, const fg_task *task,
-                                                const fg_fit_data *data, fg_batch_tried_fn *tried,
-                                                void *self, fg_batch_fit *fit, fg_error *err);
+                                                const fg_fit_data *data,
+                                                const fg_batch_find_options *options,
+                                                fg_batch_fit *fit, fg_error *err);
 
 /* A curve of the loss over the learning rate. Immutable. */
 typedef struct fg_lr_curve fg_lr_curve;

@@ -323,6 +323,24 @@ char *fgi_path_join(const char *folder, const char *name)
     return path;
 }
 
+fg_status fgi_path_put(const char *folder, const char *name, char out[FGI_PATH_BYTES],
+                       fg_error *err)
+{
+    const size_t size = strlen(folder);
+    const bool has_slash = size == 0 || folder[size - 1] == '/';
+    if (snprintf(out, FGI_PATH_BYTES, "%s%s%s", folder, has_slash ? "" : "/", name) <
+        FGI_PATH_BYTES)
+        return FG_OK;
+    errno = ENAMETOOLONG;
+    return fgi_fail_errno(err, "open", folder);
+}
+
+bool fgi_exists_in(const char *folder, const char *name)
+{
+    char path[FGI_PATH_BYTES];
+    return fgi_path_put(folder, name, path, NULL) == FG_OK && fgi_file_exists(path);
+}
+
 fg_status fg_path_expand(const char *path, char **out, fg_error *err)
 {
     const bool is_home = strncmp(path, "~/", 2) == 0;

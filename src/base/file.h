@@ -53,6 +53,12 @@ bool fgi_is_file(const char *path); /* or a link to one */
 bool fgi_is_folder(const char *path);
 /* "folder/name" as a new string (fgi_free), or NULL when out of memory. */
 char *fgi_path_join(const char *folder, const char *name);
+/* The most bytes of a path that the operating system opens, with its NUL. */
+enum { FGI_PATH_BYTES = 4096 };
+/* Writes "folder/name" to out. Error: FG_EIO (longer than that). */
+fg_status fgi_path_put(const char *folder, const char *name, char out[FGI_PATH_BYTES],
+                       fg_error *err);
+bool fgi_exists_in(const char *folder, const char *name);
 /* The folder of `path` ("." if it has none) as a new string (fgi_free), or NULL when out of memory.
  */
 char *fgi_path_parent(const char *path);

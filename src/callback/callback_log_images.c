@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "callback/callback_rows.h"
-#include "train/callbacks.h"
+#include "train/watch/call.h"
 
 enum { GAP = 2, SIDE_MAX = 16384 };
 
@@ -137,8 +137,12 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
         make_grid(&fg_dataset_field(dataset, field)->type, count < most ? count : most, &g, err));
     fg_status status = read_grid(dataset, field, &g, err);
     if (status == FG_OK)
-        status = fg_trainer_log_image(at->trainer, "train/samples", g.pixels, g.height, g.width,
-                                      g.channels, err);
+        status = fg_trainer_log_image(at->trainer, "train/samples",
+                                      &(fg_image){.pixels = g.pixels,
+                                                  .width = g.width,
+                                                  .height = g.height,
+                                                  .channels = (int)g.channels},
+                                      err);
     fgi_free(g.pixels);
     return status;
 }

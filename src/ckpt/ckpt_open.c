@@ -30,12 +30,9 @@ struct fg_ckpt {
 static fg_status open_part(const char *folder, const char *name, fg_ckpt_part part, fg_ckpt *ckpt,
                            fg_error *err)
 {
-    char *path = fgi_path_join(folder, name);
-    if (!path)
-        return fgi_no_memory(err);
-    const fg_status status = fgi_safetensors_open(path, part, &ckpt->parts[part], err);
-    fgi_free(path);
-    return status;
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, name, path, err));
+    return fgi_safetensors_open(path, part, &ckpt->parts[part], err);
 }
 
 static fg_status check_json(const char *path, const char *text, size_t size, fg_error *err)
@@ -50,15 +47,10 @@ static fg_status check_json(const char *path, const char *text, size_t size, fg_
 static fg_status read_state_json(const char *folder, fg_ckpt *ckpt, fg_error *err)
 {
     size_t size;
-    fg_status status;
-    char *path = fgi_path_join(folder, FGI_CKPT_JSON_FILE);
-    if (!path)
-        return fgi_no_memory(err);
-    FGI_DONE(fgi_file_read(path, STATE_JSON_MAX_BYTES, &ckpt->state_json, &size, err));
-    FGI_DONE(check_json(path, ckpt->state_json, size, err));
-done:
-    fgi_free(path);
-    return status;
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, FGI_CKPT_JSON_FILE, path, err));
+    FGI_TRY(fgi_file_read(path, STATE_JSON_MAX_BYTES, &ckpt->state_json, &size, err));
+    return check_json(path, ckpt->state_json, size, err);
 }
 
 static fg_status open_folder(const char *path, bool with_checksums, fg_ckpt *ckpt, fg_error *err)
@@ -113,14 +105,12 @@ fg_status fg_ckpt_open_run(const char *run_dir, const char *which, const fg_ckpt
             "fg_ckpt_open_run: which is NULL or empty: expected last, best, a name or a path");
     *out = NULL;
     FGI_TRY_RESERVED(fg_ckpt_options, options, err);
-    char *folder = run_dir ? fgi_path_join(run_dir, "checkpoints") : NULL, *path = NULL;
-    if (run_dir && !folder)
-        return fgi_no_memory(err);
-    fg_status status = fgi_ckpt_resolve(folder, which, &path, err);
-    if (status == FG_OK)
-        status = fg_ckpt_open_with(path, options, out, err);
+    char folder[FGI_PATH_BYTES], *path;
+    if (run_dir != NULL)
+        FGI_TRY(fgi_path_put(run_dir, "checkpoints", folder, err));
+    FGI_TRY(fgi_ckpt_resolve(run_dir != NULL ? folder : NULL, which, &path, err));
+    const fg_status status = fg_ckpt_open_with(path, options, out, err);
     fgi_free(path);
-    fgi_free(folder);
     return status;
 }
 

@@ -47,14 +47,12 @@ static fg_status finish_file(int fd, const char *path, fg_status status, fg_erro
     return status;
 }
 
-static fg_status write_tensors(const char *path, const fg_ckpt_tensor *tensors, size_t count,
-                               const char *const *metadata, fgi_manifest_file *out, fg_error *err)
+static fg_status write_tensors(const char *path, const fgi_tensors *tensors, fgi_manifest_file *out,
+                               fg_error *err)
 {
     int fd;
     FGI_TRY(create_file(path, &fd, err));
-    const fg_status status = fgi_safetensors_stream(fd, path, tensors, count, metadata, &out->bytes,
-                                                    &out->checksum, err);
-    return finish_file(fd, path, status, err);
+    return finish_file(fd, path, fgi_safetensors_stream(fd, path, tensors, out, err), err);
 }
 
 static fg_status write_text(const char *path, const char *text, fgi_manifest_file *out,
@@ -73,12 +71,12 @@ fg_status fg_safetensors_write(const char *path, const fg_ckpt_tensor *tensors, 
 {
     if (!path || !*path || (count > 0 && !tensors))
         return fgi_fail(err, FG_EINVAL, "fg_safetensors_write: path or tensors is NULL");
-    uint64_t bytes, checksum;
+    const fgi_tensors content = {tensors, count, metadata};
+    fgi_manifest_file unused;
     fgi_output out;
     FGI_TRY(fgi_output_open(path, &out, err));
-    const fg_status status =
-        fgi_safetensors_stream(out.fd, path, tensors, count, metadata, &bytes, &checksum, err);
-    return fgi_output_close(&out, status, err);
+    return fgi_output_close(&out, fgi_safetensors_stream(out.fd, path, &content, &unused, err),
+                            err);
 }
 
 /* Writes the model's tensors, with the attachments, because the file may be copied on its own. */
@@ -89,8 +87,8 @@ static fg_status write_model(const char *path, const fg_ckpt_content *content,
         fgi_attach_metadata(content->metadata, content->attachments, content->attachment_count);
     if (!metadata)
         return fgi_no_memory(err);
-    const fg_status status =
-        write_tensors(path, content->model, content->model_count, metadata, file, err);
+    const fgi_tensors model = {content->model, content->model_count, metadata};
+    const fg_status status = write_tensors(path, &model, file, err);
     fgi_free(metadata);
     return status;
 }
@@ -99,33 +97,28 @@ static fg_status write_model(const char *path, const fg_ckpt_content *content,
 static fg_status write_part(const char *folder, const char *name, const char *text,
                             const fg_ckpt_content *content, fgi_manifest *manifest, fg_error *err)
 {
-    fg_status status;
+    char path[FGI_PATH_BYTES];
     fgi_manifest_file *file = &manifest->files[manifest->file_count++];
-    char *path = fgi_path_join(folder, name);
-    if (!path)
-        return fgi_no_memory(err);
+    FGI_TRY(fgi_path_put(folder, name, path, err));
     (void)snprintf(file->name, sizeof(file->name), "%s", name);
     if (strcmp(name, FGI_CKPT_MODEL_FILE) == 0)
-        status = write_model(path, content, file, err);
-    else if (strcmp(name, FGI_CKPT_STATE_FILE) == 0)
-        status = write_tensors(path, content->state, content->state_count, NULL, file, err);
-    else
-        status = write_text(path, text, file, err);
-    fgi_free(path);
-    return status;
+        return write_model(path, content, file, err);
+    if (strcmp(name, FGI_CKPT_STATE_FILE) == 0)
+        return write_tensors(path, &(fgi_tensors){content->state, content->state_count, NULL}, file,
+                             err);
+    return write_text(path, text, file, err);
 }
 
 static fg_status write_manifest(const char *folder, const fgi_manifest *manifest, fg_error *err)
 {
-    fg_status status;
     fgi_manifest_file unused;
-    char *path = fgi_path_join(folder, FGI_CKPT_MANIFEST_FILE);
-    char *text = fgi_manifest_format(manifest);
-    FGI_DONE(path && text ? FG_OK : fgi_no_memory(err));
-    FGI_DONE(write_text(path, text, &unused, err));
-done:
+    char path[FGI_PATH_BYTES], *text = fgi_manifest_format(manifest);
+    fg_status status = text != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = fgi_path_put(folder, FGI_CKPT_MANIFEST_FILE, path, err);
+    if (status == FG_OK)
+        status = write_text(path, text, &unused, err);
     fgi_free(text);
-    fgi_free(path);
     return status;
 }
 
@@ -184,12 +177,7 @@ static fg_status move_into_place(const char *temporary, const char *path, fg_err
 /* Replacing deletes the old folder, so it must be a checkpoint. */
 static fg_status check_target(const char *path, fg_error *err)
 {
-    char *manifest = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
-    if (!manifest)
-        return fgi_no_memory(err);
-    const bool is_free = !fgi_file_exists(path) || fgi_file_exists(manifest);
-    fgi_free(manifest);
-    if (!is_free)
+    if (fgi_file_exists(path) && !fgi_exists_in(path, FGI_CKPT_MANIFEST_FILE))
         return fgi_fail(err, FG_EINVAL, "'%s' exists and is not a checkpoint: it is not replaced",
                         path);
     return FG_OK;

@@ -60,12 +60,10 @@ fg_status fgi_ckpt_kept_read(const char *folder, fgi_ckpt_kept *out, fg_error *e
     size_t size = 0;
     fg_status status = FG_OK;
     *out = (fgi_ckpt_kept){0};
-    char *path = fgi_path_join(folder, FGI_CKPT_KEPT_FILE);
-    if (path == NULL)
-        return fgi_no_memory(err);
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, FGI_CKPT_KEPT_FILE, path, err));
     if (fgi_file_exists(path))
         status = fgi_file_read(path, FILE_MAX_BYTES, &out->text, &size, err);
-    fgi_free(path);
     if (status == FG_OK && out->text != NULL)
         status = split(out, err);
     if (status != FG_OK)
@@ -95,16 +93,11 @@ static fg_status replace(const char *folder, const fgi_buf *old, const fgi_buf *
     if (old->size == lines->size &&
         (old->size == 0 || memcmp(old->data, lines->data, old->size) == 0))
         return FG_OK;
-    char *path = fgi_path_join(folder, FGI_CKPT_KEPT_FILE);
-    if (path == NULL)
-        return fgi_no_memory(err);
-    fg_status status = FG_OK;
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, FGI_CKPT_KEPT_FILE, path, err));
     if (lines->size > 0)
-        status = fgi_file_write_atomic(path, lines->data, lines->size, err);
-    else if (unlink(path) != 0 && errno != ENOENT)
-        status = fgi_fail_errno(err, "remove", path);
-    fgi_free(path);
-    return status;
+        return fgi_file_write_atomic(path, lines->data, lines->size, err);
+    return unlink(path) == 0 || errno == ENOENT ? FG_OK : fgi_fail_errno(err, "remove", path);
 }
 
 /* With owner "", names are only added. */

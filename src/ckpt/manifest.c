@@ -139,19 +139,15 @@ fg_status fgi_manifest_parse(const char *path, const char *text, size_t size, fg
 
 fg_status fgi_manifest_read(const char *folder, fgi_manifest *out, fg_error *err)
 {
-    char *text = NULL, *path = fgi_path_join(folder, FGI_CKPT_MANIFEST_FILE);
+    char path[FGI_PATH_BYTES], *text = NULL;
     size_t size;
-    fg_status status;
-    if (!path)
-        return fgi_no_memory(err);
+    FGI_TRY(fgi_path_put(folder, FGI_CKPT_MANIFEST_FILE, path, err));
     if (!fgi_file_exists(path))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "'%s' is not a checkpoint: it has no %s", folder,
-                          FGI_CKPT_MANIFEST_FILE));
-    FGI_DONE(fgi_file_read(path, FGI_MANIFEST_MAX_BYTES, &text, &size, err));
-    FGI_DONE(fgi_manifest_parse(path, text, size, out, err));
-done:
+        return fgi_fail(err, FG_EFORMAT, "'%s' is not a checkpoint: it has no %s", folder,
+                        FGI_CKPT_MANIFEST_FILE);
+    FGI_TRY(fgi_file_read(path, FGI_MANIFEST_MAX_BYTES, &text, &size, err));
+    const fg_status status = fgi_manifest_parse(path, text, size, out, err);
     fgi_free(text);
-    fgi_free(path);
     return status;
 }
 
@@ -190,26 +186,23 @@ const fgi_manifest_file *fgi_manifest_find(const fgi_manifest *manifest, const c
 fg_status fgi_manifest_check_file(const char *folder, const fgi_manifest_file *file,
                                   bool with_checksum, fg_error *err)
 {
-    fgi_mapping mapping = {0};
-    fg_status status;
-    char *path = fgi_path_join(folder, file->name);
-    if (!path)
-        return fgi_no_memory(err);
+    fgi_mapping mapping;
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, file->name, path, err));
     if (!fgi_file_exists(path))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s is missing, but listed in %s", path,
-                          FGI_CKPT_MANIFEST_FILE));
-    FGI_DONE(fgi_file_map(path, &mapping, err));
-    if (mapping.size != file->bytes)
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s has %zu bytes: expected %" PRIu64, path,
-                          mapping.size, file->bytes));
-    const uint64_t sum =
-        with_checksum ? fgi_checksum64(mapping.data, mapping.size) : file->checksum;
-    if (sum != file->checksum)
-        FGI_DONE(fgi_fail(err, FG_EFORMAT,
-                          "%s is damaged: its checksum is %016" PRIx64 ": expected %016" PRIx64,
-                          path, sum, file->checksum));
-done:
+        return fgi_fail(err, FG_EFORMAT, "%s is missing, but listed in %s", path,
+                        FGI_CKPT_MANIFEST_FILE);
+    FGI_TRY(fgi_file_map(path, &mapping, err));
+    const size_t size = mapping.size;
+    const bool is_summed = with_checksum && size == file->bytes;
+    const uint64_t sum = is_summed ? fgi_checksum64(mapping.data, size) : file->checksum;
     fgi_file_unmap(&mapping);
-    fgi_free(path);
-    return status;
+    if (size != file->bytes)
+        return fgi_fail(err, FG_EFORMAT, "%s has %zu bytes: expected %" PRIu64, path, size,
+                        file->bytes);
+    if (sum != file->checksum)
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s is damaged: its checksum is %016" PRIx64 ": expected %016" PRIx64, path,
+                        sum, file->checksum);
+    return FG_OK;
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "ckpt/manifest.h"
 
 /* The limit of the format, so that a damaged length cannot exhaust memory. */
 #define FGI_SAFETENSORS_MAX_HEADER 100000000u
@@ -33,17 +34,16 @@ fg_status fgi_safetensors_parse(const char *path, const void *data, size_t size,
                                 fgi_safetensors *out, fg_error *err);
 void fgi_safetensors_close(fgi_safetensors *file);
 
-/* Streams a file to an open descriptor and returns its length and checksum (XXH3-64). `path` is for
- * messages. metadata: as fg_safetensors_write. */
-fg_status fgi_safetensors_stream(int fd, const char *path, const fg_ckpt_tensor *tensors,
-                                 size_t count, const char *const *metadata, uint64_t *out_bytes,
-                                 uint64_t *out_checksum, fg_error *err);
+/* What a file has. metadata: as fg_safetensors_write. */
+typedef struct fgi_tensors {
+    const fg_ckpt_tensor *tensors;
+    size_t count;
+    const char *const *metadata;
+} fgi_tensors;
 
-/* The format's name of a dtype ("F32"), and the inverse; NULL and FG_DTYPE_NONE if it is not
- * supported. */
-const char *fgi_safetensors_dtype_name(fg_dtype dtype);
-fg_dtype fgi_safetensors_dtype(const char *name);
-/* The position of a dtype in the format's storage order: higher ones are first in a file. */
-int fgi_safetensors_dtype_rank(fg_dtype dtype);
+/* Streams a file to an open descriptor and sets its length and checksum (XXH3-64) in *out. `path`
+ * is for messages. */
+fg_status fgi_safetensors_stream(int fd, const char *path, const fgi_tensors *content,
+                                 fgi_manifest_file *out, fg_error *err);
 
 #endif

@@ -42,7 +42,10 @@ typedef struct listing {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool is_plain_name(const char *name) { return *name && *name != '.' && !strchr(name, '/'); }
+static bool is_plain_name(const char *name)
+{
+    return *name && *name != '.' && !strchr(name, '/') && strlen(name) <= NAME_MAX;
+}
 
 /* Calls visit for each name in the folder except hidden ones. */
 typedef fg_status visit_fn(void *self, const char *folder, const char *name, fg_error *err);
@@ -66,10 +69,9 @@ static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error 
 
 static void discard_file(const char *folder, const char *name)
 {
-    char *file = fgi_path_join(folder, name);
-    if (file)
+    char file[FGI_PATH_BYTES];
+    if (fgi_path_put(folder, name, file, NULL) == FG_OK)
         (void)unlink(file);
-    fgi_free(file);
 }
 
 /* Removes the files of a save that was interrupted before its manifest was written, including
@@ -88,9 +90,7 @@ void fgi_ckpt_discard(const char *path)
     static const char *const files[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE,
                                         FGI_CKPT_JSON_FILE};
     fgi_manifest manifest;
-    char *manifest_path = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
-    const bool is_finished = !manifest_path || fgi_file_exists(manifest_path);
-    fgi_free(manifest_path);
+    const bool is_finished = fgi_exists_in(path, FGI_CKPT_MANIFEST_FILE);
     const bool has_names = is_finished && fgi_manifest_read(path, &manifest, NULL) == FG_OK;
     if (!is_finished) {
         const fg_status status = walk(path, discard_unfinished, NULL, NULL);
@@ -108,33 +108,26 @@ void fgi_ckpt_discard(const char *path)
 /* ---- listing --------------------------------------------------------------------------------- */
 
 /* A folder without a readable manifest is a damaged checkpoint if it has another file of one. */
-static fg_status note_damage(listing *list, const char *path, const fg_error *why, fg_error *err)
+static void note_damage(listing *list, const char *path, const fg_error *why)
 {
-    char *model = fgi_path_join(path, FGI_CKPT_MODEL_FILE);
-    char *manifest = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
-    const bool is_known = model && manifest;
-    if (is_known && list->damage.status == FG_OK &&
-        (fgi_file_exists(model) || fgi_file_exists(manifest)))
+    if (list->damage.status == FG_OK &&
+        (fgi_exists_in(path, FGI_CKPT_MODEL_FILE) || fgi_exists_in(path, FGI_CKPT_MANIFEST_FILE)))
         list->damage = *why;
-    fgi_free(manifest);
-    fgi_free(model);
-    return is_known ? FG_OK : fgi_no_memory(err);
 }
 
 static fg_status add_entry(listing *list, const char *folder, const char *name, fg_error *err)
 {
     fgi_manifest manifest;
     fg_error why = {0};
-    char *path = fgi_path_join(folder, name);
-    if (!path)
-        return fgi_no_memory(err);
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, name, path, err));
     const fg_status status = fgi_manifest_read(path, &manifest, &why);
-    const fg_status noted = status == FG_OK ? FG_OK : note_damage(list, path, &why, err);
-    fgi_free(path);
     if (status == FG_ENOMEM)
         return fgi_no_memory(err);
-    if (status != FG_OK)
-        return noted; /* something else, or a damaged checkpoint: not counted */
+    if (status != FG_OK) { /* something else, or a damaged checkpoint: not counted */
+        note_damage(list, path, &why);
+        return FG_OK;
+    }
     entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof(*grown));
     if (!grown)
         return fgi_no_memory(err);
@@ -205,20 +198,14 @@ static fg_status sweep_one(void *self, const char *folder, const char *name, fg_
     const size_t length = old_length > 0 ? old_length : fgi_temporary_base(name, "tmp");
     if (length == 0 || !fgi_temporary_is_abandoned(folder, name))
         return FG_OK;
-    char *path = fgi_path_join(folder, name), *original = fgi_path_join(folder, name);
-    if (!path || !original) {
-        fgi_free(path);
-        fgi_free(original);
-        return fgi_no_memory(err);
-    }
-    original[strlen(original) - strlen(name) + length] = '\0';
+    char path[FGI_PATH_BYTES], original[NAME_MAX + 1];
+    FGI_TRY(fgi_path_put(folder, name, path, err));
+    (void)snprintf(original, sizeof(original), "%.*s", (int)length, name);
     if (old_length == 0 && is_temporary_file(name, length))
         (void)unlink(path);
     /* an old checkpoint that was never replaced by its successor is the only one with that name */
-    if (old_length == 0 || fgi_file_exists(original))
+    if (old_length == 0 || fgi_exists_in(folder, original))
         fgi_ckpt_discard(path);
-    fgi_free(original);
-    fgi_free(path);
     return FG_OK;
 }
 
@@ -233,42 +220,29 @@ fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *na
 {
     if (!is_plain_name(name))
         return fgi_fail(err, FG_EINVAL, "'%s' is not a valid checkpoint name", name);
-    fgi_buf line = {0};
-    fg_status status;
-    char *path = fgi_path_join(folder, pointer);
-    fgi_buf_printf(&line, "%s\n", name);
-    FGI_DONE(path ? fgi_buf_status(&line, err) : fgi_no_memory(err));
-    FGI_DONE(fgi_file_write_atomic(path, line.data, line.size, err));
-done:
-    fgi_buf_fini(&line);
-    fgi_free(path);
-    return status;
+    char path[FGI_PATH_BYTES], line[NAME_MAX + 2];
+    FGI_TRY(fgi_path_put(folder, pointer, path, err));
+    (void)snprintf(line, sizeof(line), "%s\n", name);
+    return fgi_file_write_atomic(path, line, strlen(line), err);
 }
 
 /* The name in a pointer file, a new string. */
 static fg_status read_pointer(const char *folder, const char *pointer, char **out, fg_error *err)
 {
     size_t size;
-    fg_status status;
+    char path[FGI_PATH_BYTES];
     *out = NULL;
-    char *path = fgi_path_join(folder, pointer);
-    if (!path)
-        return fgi_no_memory(err);
+    FGI_TRY(fgi_path_put(folder, pointer, path, err));
     if (!fgi_file_exists(path))
-        FGI_DONE(
-            fgi_fail(err, FG_ENOTFOUND, "there is no '%s' checkpoint in '%s'", pointer, folder));
-    FGI_DONE(fgi_file_read(path, POINTER_MAX_BYTES, out, &size, err));
+        return fgi_fail(err, FG_ENOTFOUND, "there is no '%s' checkpoint in '%s'", pointer, folder);
+    FGI_TRY(fgi_file_read(path, POINTER_MAX_BYTES, out, &size, err));
     while (size > 0 && ((*out)[size - 1] == '\n' || (*out)[size - 1] == ' '))
         (*out)[--size] = '\0';
-    if (strlen(*out) != size || !is_plain_name(*out))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s does not contain the name of a checkpoint", path));
-done:
-    if (status != FG_OK) {
-        fgi_free(*out);
-        *out = NULL;
-    }
-    fgi_free(path);
-    return status;
+    if (strlen(*out) == size && is_plain_name(*out))
+        return FG_OK;
+    fgi_free(*out);
+    *out = NULL;
+    return fgi_fail(err, FG_EFORMAT, "%s does not contain the name of a checkpoint", path);
 }
 
 fg_status fgi_ckpt_repoint(const char *folder, const char *pointer, const char *name, fg_error *err)
@@ -287,17 +261,12 @@ fg_status fgi_ckpt_repoint(const char *folder, const char *pointer, const char *
 static fg_status take_whole(const char *folder, const char *name, char **out_path, fg_error *err)
 {
     fg_ckpt *ckpt;
-    char *path = fgi_path_join(folder, name);
-    if (!path)
-        return fgi_no_memory(err);
-    const fg_status status = fg_ckpt_open(path, &ckpt, err);
-    if (status != FG_OK) {
-        fgi_free(path);
-        return status;
-    }
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, name, path, err));
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     fg_ckpt_close(ckpt);
-    *out_path = path;
-    return FG_OK;
+    *out_path = fgi_strdup(path);
+    return *out_path != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 static fg_status take_pointed(const char *folder, const char *pointer, char **out_path,
@@ -313,12 +282,7 @@ static fg_status take_pointed(const char *folder, const char *pointer, char **ou
 /* There is no checkpoint: an error, unless there has never been one. */
 static fg_status check_never_saved(const char *folder, const fg_error *why, fg_error *err)
 {
-    char *path = fgi_path_join(folder, "last");
-    if (path == NULL)
-        return fgi_no_memory(err);
-    const bool has_last = fgi_file_exists(path);
-    fgi_free(path);
-    if (!has_last)
+    if (!fgi_exists_in(folder, "last"))
         return fgi_fail(err, why->status, "%s", why->message);
     return fgi_fail(err, FG_EFORMAT,
                     "'%s/last' names a checkpoint, but there is none: %s\n"
@@ -360,20 +324,17 @@ static fg_status take_newest(const char *folder, const fg_error *why, char **out
 
 static fg_status take_path(const char *folder, const char *which, char **out_path, fg_error *err)
 {
-    char *inside = folder ? fgi_path_join(folder, which) : NULL;
-    if (folder && !inside)
-        return fgi_no_memory(err);
-    const bool is_path = fgi_file_exists(which), is_inside = inside && fgi_file_exists(inside);
+    char inside[FGI_PATH_BYTES] = "";
+    if (folder)
+        FGI_TRY(fgi_path_put(folder, which, inside, err));
+    const bool is_path = fgi_file_exists(which), is_inside = folder && fgi_file_exists(inside);
     if (!is_path && is_inside && strncmp(which, BEST_PREFIX, strlen(BEST_PREFIX)) == 0 &&
-        fgi_is_file(inside)) {
-        fgi_free(inside);
+        fgi_is_file(inside))
         return take_pointed(folder, which, out_path, err);
-    }
-    if (is_path || is_inside)
+    if (is_path || is_inside) {
         *out_path = fgi_strdup(is_path ? which : inside);
-    fgi_free(inside);
-    if (is_path || is_inside)
         return *out_path ? FG_OK : fgi_no_memory(err);
+    }
     return fgi_fail(err, FG_ENOTFOUND, "no checkpoint '%s'%s%s%s", which,
                     folder ? ", neither as a path nor in '" : "", folder ? folder : "",
                     folder ? "'" : "");
@@ -400,16 +361,16 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
 /* Renamed first, so that a crash leaves no partly deleted checkpoint. */
 static fg_status remove_checkpoint(const char *folder, const char *name, fg_error *err)
 {
-    fg_status status;
-    char *path = fgi_path_join(folder, name);
-    char *hidden = path ? fgi_temporary_name(path, "tmp") : NULL;
-    FGI_DONE(hidden ? FG_OK : fgi_no_memory(err));
-    if (rename(path, hidden) != 0)
-        FGI_DONE(fgi_fail_errno(err, "move aside", path));
-    fgi_ckpt_discard(hidden);
-done:
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, name, path, err));
+    char *hidden = fgi_temporary_name(path, "tmp");
+    if (hidden == NULL)
+        return fgi_no_memory(err);
+    const fg_status status =
+        rename(path, hidden) == 0 ? FG_OK : fgi_fail_errno(err, "move aside", path);
+    if (status == FG_OK)
+        fgi_ckpt_discard(hidden);
     fgi_free(hidden);
-    fgi_free(path);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fulgurite/data.h>
 #include "base/map.h"
+#include "data/dataset.h"
 #include "input/csv_table.h"
 
 /* Distinct strings, each with an index. */
@@ -33,6 +34,7 @@ typedef enum fgi_csv_kind {
     FGI_CSV_CATEGORICAL,
     FGI_CSV_TARGET
 } fgi_csv_kind;
+extern const char *const fgi_csv_kind_names[]; /* "ignored", "numeric" ... */
 
 /* Statistics of a column over the training rows, for the target over all rows. All 0 in a schema
  * that was parsed from JSON. */
@@ -59,6 +61,9 @@ typedef struct fgi_csv_column {
     const char *ignored_because; /* it is ignored, but not by the options; else NULL */
     const char *image_advice;    /* what to type, if it names image files; else NULL */
     fgi_csv_seen seen;
+    int64_t count;   /* of the numbers in training rows */
+    double squares;  /* sum of their squared deviations */
+    size_t full_row; /* where a category exceeded the limit */
 } fgi_csv_column;
 
 struct fg_csv_schema {
@@ -107,16 +112,9 @@ fg_status fgi_csv_missing(const fg_csv_schema *schema, const fgi_csv *csv, size_
 fgi_str fgi_class_text(const fg_csv_schema *schema, const fgi_csv_row *row, size_t at,
                        char scratch[32]);
 
-/* The rows of a table: the ascending indexes of the validation rows, then those of the training
- * rows (fgi_free). NULL: all rows are for training. */
-typedef struct fgi_csv_split {
-    int64_t *rows;
-    size_t val_count;
-} fgi_csv_split;
-
 /* Splits a table and fits a schema to its training rows. `options` have been checked and completed.
  * Free out_split->rows also after a failure. */
-fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_csv_split *out_split,
+fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_split *out_split,
                       fg_csv_schema **out, fg_error *err);
 
 /* Whether the name of a column of integers says that it contains row numbers: "id", "customer_id"

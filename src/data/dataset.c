@@ -213,37 +213,6 @@ int64_t fg_dataset_flawed(const fg_dataset *dataset, const char **out_first)
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
-fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
-                             fg_error *err)
-{
-    const fg_dataset *like = derived->like;
-    const fg_dataset_spec spec = {.count = derived->count,
-                                  .fields = like->fields,
-                                  .field_count = like->field_count,
-                                  .class_count = like->class_count,
-                                  .class_names = like->class_names,
-                                  .encoding = &like->encoding};
-    const fg_status status = create(&spec, 0, out, err);
-    if (status != FG_OK) {
-        derived->destroy(take_self);
-        return status;
-    }
-    fg_dataset *dataset = *out;
-    dataset->ops = (fg_dataset_ops){
-        .labels = derived->labels, .destroy = derived->destroy, .name = derived->name};
-    dataset->gather_epoch = derived->gather_epoch;
-    dataset->prefetch = derived->prefetch;
-    dataset->groups = derived->groups;
-    dataset->is_drawn = derived->is_drawn || like->is_drawn;
-    dataset->reads_rows = like->reads_rows;
-    dataset->self = take_self;
-    if (fgi_dataset_add_damage(dataset, like, err) == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(dataset);
-    *out = NULL;
-    return FG_ENOMEM;
-}
-
 fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_self,
                                       const fg_dataset_spec *spec, fg_dataset **out, fg_error *err)
 {
@@ -266,6 +235,25 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
     fg_dataset_destroy(dataset);
     *out = NULL;
     return fgi_no_memory(err);
+}
+
+fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, const fg_dataset *like,
+                             int64_t count, fg_dataset **out, fg_error *err)
+{
+    const fg_dataset_spec spec = {.count = count,
+                                  .fields = like->fields,
+                                  .field_count = like->field_count,
+                                  .class_count = like->class_count,
+                                  .class_names = like->class_names,
+                                  .encoding = &like->encoding};
+    FGI_TRY(fgi_dataset_create_gathered(gathered, take_self, &spec, out, err));
+    (*out)->is_drawn = like->is_drawn;
+    (*out)->reads_rows = like->reads_rows;
+    if (fgi_dataset_add_damage(*out, like, err) == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(*out);
+    *out = NULL;
+    return FG_ENOMEM;
 }
 
 fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
@@ -371,8 +359,7 @@ static fg_status gather_one_by_one(const fg_dataset *dataset, int64_t epoch, con
     const fg_dataset_ops *ops = &dataset->ops;
     void *row[FG_MAX_FIELDS];
     for (size_t i = 0; i < n; i++) {
-        for (int f = 0; f < dataset->field_count; f++)
-            row[f] = (char *)out_fields[f] + i * dataset->row_bytes[f];
+        fgi_dataset_row(dataset, out_fields, i, row);
         const fg_status status = ops->read_epoch != NULL
                                      ? ops->read_epoch(dataset->self, epoch, indices[i], row, err)
                                      : ops->read(dataset->self, indices[i], row, err);

@@ -70,55 +70,56 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int
 void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
                           size_t n);
 
-/* A dataset that reads many samples at once, which vary by epoch. */
+/* out[f]: row `row` of the fields. */
+static inline void fgi_dataset_row(const fg_dataset *dataset, void *const *fields, size_t row,
+                                   void *out[FG_MAX_FIELDS])
+{
+    for (int f = 0; f < dataset->field_count; f++)
+        out[f] = (char *)fields[f] + row * dataset->row_bytes[f];
+}
+
+/* A dataset that reads many samples at once, which vary by epoch. Functions other than gather_epoch
+ * and destroy may be NULL. */
 typedef struct fgi_gathered {
-    const char *(*name)(void *self, int64_t index); /* may be NULL */
+    const char *(*name)(void *self, int64_t index);
     fgi_gather_epoch *gather_epoch;
-    const fgi_damage *damage;                                            /* in self; may be NULL */
-    fgi_limit_spares *limit_spares;                                      /* may be NULL */
-    fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
-    fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
-    fgi_list_groups *groups;                                             /* may be NULL */
+    const fgi_damage *damage; /* in self; may be NULL */
+    fgi_limit_spares *limit_spares;
+    fgi_prefetch_epoch *prefetch;
+    fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err);
+    fgi_list_groups *groups;
     void (*destroy)(void *self);
 } fgi_gathered;
 
 /* Takes ownership of self, also on failure. A row may take any time to read. */
 fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_self,
                                       const fg_dataset_spec *spec, fg_dataset **out, fg_error *err);
-
-/* A dataset whose samples come from others. */
-typedef struct fgi_derived {
-    const fg_dataset *like; /* fields, classes and cost of a row are those of this dataset */
-    int64_t count;
-    bool is_drawn;
-    const char *(*name)(void *self, int64_t index); /* may be NULL */
-    fgi_gather_epoch *gather_epoch;
-    fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
-    fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
-    fgi_list_groups *groups;                                             /* may be NULL */
-    void (*destroy)(void *self);
-} fgi_derived;
-
-/* Takes ownership of self, also on failure. */
-fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
-                             fg_error *err);
+/* The same for `count` samples that come from other datasets, such as `like`, which has the same
+ * fields, classes and cost of a row. */
+fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, const fg_dataset *like,
+                             int64_t count, fg_dataset **out, fg_error *err);
 
 /* Reports damage that is noted in self. */
 fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err);
 /* Also reports the damage of `source`, from which samples of the dataset come. */
 fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err);
 
-/* Samples of a parent: pick returns the index of the parent's sample that is sample `index`. */
-typedef struct fgi_picked {
-    const fg_dataset *parent;
+/* A dataset of samples of another one: the first member of its struct (view.c). */
+typedef struct fgi_view {
+    fg_dataset *parent; /* held */
+    int64_t count;
+    bool is_drawn;
+    /* The index of the parent's sample that is sample `index`; NULL: the same. */
     int64_t (*pick)(const void *self, int64_t epoch, int64_t index);
-    const void *self;
-} fgi_picked;
+    fgi_gather_epoch *gather_epoch; /* instead of reading the parent's samples; may be NULL */
+    void (*destroy)(void *self);    /* of what the struct owns except for `parent`; may be NULL */
+} fgi_view;
 
-/* The functions of a derived dataset, with those of the parent (pick.c). */
-fg_status fgi_picked_gather(const fgi_picked *picked, int64_t epoch, const int64_t *indices,
-                            size_t n, void *const *out_fields, fg_error *err);
-void fgi_picked_prefetch(const fgi_picked *picked, int64_t epoch, const int64_t *indices, size_t n);
+/* The view has all members; `parent` is not yet held. Takes ownership of it, also on failure: it is
+ * a block of its own (fgi_free). */
+fg_status fgi_view_create(fgi_view *take_view, fg_dataset **out, fg_error *err);
+/* The function `destroy` of every view, by which it can be recognized. */
+void fgi_view_destroy(void *self);
 
 /* The class of each sample; labels NULL: they have none. */
 typedef struct fgi_strata {
@@ -126,16 +127,21 @@ typedef struct fgi_strata {
     int64_t count; /* of classes */
 } fgi_strata;
 
-/* The sorted indexes of both sets of a random split of 0..count-1, as described for
- * fg_dataset_split. One block has both: *out_rows (fgi_free), the *out_val_count indexes of the
- * validation set first. */
-fg_status fgi_split_rows(int64_t count, const fgi_strata *classes, double val_fraction,
-                         uint64_t seed, int64_t **out_rows, size_t *out_val_count, fg_error *err);
+/* The rows of a dataset or table: the ascending indexes of the validation rows, then those of the
+ * training rows (fgi_free). NULL: all are for training. */
+typedef struct fgi_split {
+    int64_t *rows;
+    size_t val_count;
+} fgi_split;
 
-/* The same for the samples of a dataset: those of a group are in one set. by_class: as described
- * for fg_dataset_split_stratified. */
-fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction, uint64_t seed,
-                                 bool by_class, int64_t **out_rows, size_t *out_val_count,
-                                 fg_error *err);
+/* A random split of 0..count-1, as described for fg_dataset_split; classes NULL: not by class. */
+fg_status fgi_split_rows(int64_t count, const fgi_strata *classes, const fg_split_options *options,
+                         fgi_split *out, fg_error *err);
+/* The same for the samples of a dataset: those of a group are in one set. */
+fg_status fgi_dataset_split_rows(const fg_dataset *dataset, const fg_split_options *options,
+                                 fgi_split *out, fg_error *err);
+/* The rows of `train` and of `val`, which have the same samples. On failure, both are NULL. */
+fg_status fgi_split_datasets(const fgi_split *split, fg_dataset *train, fg_dataset *val,
+                             fg_dataset **out_train, fg_dataset **out_val, fg_error *err);
 
 #endif

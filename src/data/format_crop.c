@@ -89,24 +89,18 @@ fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_err
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
                             fg_dataset *middle, fg_format_data *out, fg_error *err)
 {
-    const int64_t count = fg_dataset_count(varied);
-    int64_t *rows;
-    size_t val_count;
     const bool by_class =
         request->stratify && strcmp(request->task, "regression") != 0 && middle->class_count > 0;
-    fg_status status = fgi_dataset_split_rows(middle, request->val_fraction, request->split_seed,
-                                              by_class, &rows, &val_count, err);
-    if (status != FG_OK)
-        return status;
-    if (varied->limit_spares != NULL)
-        status =
-            varied->limit_spares(varied->self, rows + val_count, (size_t)count - val_count, err);
+    const fg_split_options options = {
+        .val_fraction = request->val_fraction, .seed = request->split_seed, .stratify = by_class};
+    fgi_split split;
+    fg_status status = fgi_dataset_split_rows(middle, &options, &split, err);
+    if (status == FG_OK && varied->limit_spares != NULL)
+        status = varied->limit_spares(varied->self, split.rows + split.val_count,
+                                      (size_t)varied->count - split.val_count, err);
     if (status == FG_OK)
-        status = fg_dataset_subset(middle, rows, val_count, &out->val, err);
-    if (status == FG_OK)
-        status = fg_dataset_subset(varied, rows + val_count, (size_t)count - val_count,
-                                   &out->samples, err);
-    fgi_free(rows);
+        status = fgi_split_datasets(&split, varied, middle, &out->samples, &out->val, err);
+    fgi_free(split.rows);
     return status;
 }
 

@@ -50,8 +50,9 @@ static fg_status open_targets(const char *y, const fg_format_request *request, f
     *out = all;
     if (!(request->val_fraction > 0))
         return FG_OK;
-    const fg_status status =
-        fg_dataset_split(all, request->val_fraction, request->split_seed, &train, &val, err);
+    const fg_split_options options = {.val_fraction = request->val_fraction,
+                                      .seed = request->split_seed};
+    const fg_status status = fg_dataset_split(all, &options, &train, &val, err);
     fg_dataset_destroy(all);
     fg_dataset_destroy(val);
     *out = train; /* by number and seed: the rows of the training part */
@@ -131,7 +132,7 @@ static fg_status find_bad(const fg_dataset *samples, int64_t *out, fg_error *err
 
 /* Samples of which those that are not finite cannot be read. */
 typedef struct checked {
-    fg_dataset *parent; /* held */
+    fgi_view view;
     char *path;
 } checked;
 
@@ -139,10 +140,11 @@ static fg_status checked_gather(void *self, int64_t epoch, const int64_t *indice
                                 void *const *out_fields, fg_error *err)
 {
     const checked *f = self;
+    const fg_dataset *parent = f->view.parent;
     const char *inputs = out_fields[0];
-    FGI_TRY(fgi_dataset_gather(f->parent, epoch, indices, n, out_fields, err));
+    FGI_TRY(fgi_dataset_gather(parent, epoch, indices, n, out_fields, err));
     for (size_t i = 0; i < n; i++)
-        if (has_bad(&f->parent->fields[0].type, inputs + i * f->parent->row_bytes[0]))
+        if (has_bad(&parent->fields[0].type, inputs + i * parent->row_bytes[0]))
             return fgi_fail(err, FG_EFORMAT,
                             "'%.300s': row %lld has a value that is NaN or infinite (the first is "
                             "row 0)",
@@ -150,13 +152,7 @@ static fg_status checked_gather(void *self, int64_t epoch, const int64_t *indice
     return FG_OK;
 }
 
-static void checked_destroy(void *self)
-{
-    checked *f = self;
-    fg_dataset_destroy(f->parent);
-    fgi_free(f->path);
-    fgi_free(f);
-}
+static void checked_destroy(void *self) { fgi_free(((checked *)self)->path); }
 
 static fg_status require_finite(const char *path, fg_dataset **samples, fg_error *err)
 {
@@ -166,13 +162,13 @@ static fg_status require_finite(const char *path, fg_dataset **samples, fg_error
         fgi_free(f);
         return fgi_no_memory(err);
     }
-    f->parent = parent;
-    *samples = NULL;
-    const fgi_derived derived = {.like = parent,
-                                 .count = parent->count,
-                                 .gather_epoch = checked_gather,
-                                 .destroy = checked_destroy};
-    FGI_TRY(fgi_dataset_derive(&derived, f, samples, err));
+    f->view = (fgi_view){.parent = parent,
+                         .count = parent->count,
+                         .gather_epoch = checked_gather,
+                         .destroy = checked_destroy};
+    const fg_status status = fgi_view_create(&f->view, samples, err);
+    fg_dataset_destroy(parent); /* the new one keeps it */
+    FGI_TRY(status);
     (*samples)->reads_rows = true;
     return FG_OK;
 }

@@ -61,11 +61,9 @@ static fg_status mix_gather(void *self, int64_t epoch, const int64_t *indices, s
                             void *const *out_fields, fg_error *err)
 {
     const mix *m = self;
-    const fg_dataset *first = m->parts[0].dataset;
     void *row[FG_MAX_FIELDS];
     for (size_t i = 0; i < n; i++) {
-        for (int f = 0; f < first->field_count; f++)
-            row[f] = (char *)out_fields[f] + i * first->row_bytes[f];
+        fgi_dataset_row(m->parts[0].dataset, out_fields, i, row);
         const drawn d = draw(m, epoch, indices[i]);
         FGI_TRY(fgi_dataset_gather(d.from->dataset, d.pass, &d.sample, 1, row, err));
     }
@@ -253,27 +251,24 @@ static fg_status create(fg_dataset *const *datasets, size_t count, int64_t sampl
     return FG_OK;
 }
 
-fg_status fg_dataset_mix(fg_dataset *const *datasets, const double *weights, size_t count,
-                         const fg_sampling_options *options, fg_dataset **out, fg_error *err)
+fg_status fg_dataset_mix(fg_dataset *const *datasets, size_t count, const fg_mix_options *options,
+                         fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     double weight;
     int64_t samples;
     mix *m;
-    const fg_sampling_options o = options != NULL ? *options : (fg_sampling_options){0};
-    FGI_TRY_RESERVED(fg_sampling_options, options, err);
-    FGI_TRY(check(datasets, weights, count, &weight, &samples, err));
+    const fg_mix_options o = options != NULL ? *options : (fg_mix_options){0};
+    FGI_TRY_RESERVED(fg_mix_options, options, err);
+    FGI_TRY(check(datasets, o.weights, count, &weight, &samples, err));
     if (o.count < 0)
         return fgi_fail(err, FG_EINVAL,
                         "count is %" PRId64 ": expected the number of samples per epoch", o.count);
     FGI_TRY(create(datasets, count, o.count > 0 ? o.count : samples, o.seed, &m, err));
-    apportion(m, weights, weight);
-    const fgi_derived derived = {.like = datasets[0],
-                                 .count = m->count,
-                                 .is_drawn = true,
-                                 .gather_epoch = mix_gather,
-                                 .destroy = mix_destroy};
-    FGI_TRY(fgi_dataset_derive(&derived, m, out, err));
+    apportion(m, o.weights, weight);
+    static const fgi_gathered functions = {.gather_epoch = mix_gather, .destroy = mix_destroy};
+    FGI_TRY(fgi_dataset_derive(&functions, m, datasets[0], m->count, out, err));
+    (*out)->is_drawn = true;
     const fg_status status = adopt(*out, m, err);
     if (status != FG_OK) {
         fg_dataset_destroy(*out);

@@ -10,8 +10,8 @@
 #include "data/dataset.h"
 
 typedef struct tolerant {
-    fg_dataset *parent; /* held */
-    fg_dataset *own;    /* the dataset itself, whose arena has the reasons */
+    fgi_view view;
+    fg_dataset *own; /* the dataset itself, whose arena has the reasons */
     pthread_mutex_t mutex;
     bool has_mutex;
 } tolerant;
@@ -38,7 +38,7 @@ static fg_status read_one(tolerant *t, int64_t epoch, int64_t index, void *const
                           fg_error *err)
 {
     fg_error why = {0};
-    const fg_dataset *parent = t->parent;
+    const fg_dataset *parent = t->view.parent;
     const fg_status status = fgi_dataset_gather(parent, epoch, &index, 1, row, &why);
     if (status == FG_OK)
         return FG_OK;
@@ -57,40 +57,22 @@ static fg_status tolerant_gather(void *self, int64_t epoch, const int64_t *indic
 {
     tolerant *t = self;
     void *row[FG_MAX_FIELDS];
-    const fg_status status = fgi_dataset_gather(t->parent, epoch, indices, n, out_fields, err);
+    const fg_status status = fgi_dataset_gather(t->view.parent, epoch, indices, n, out_fields, err);
     if (status == FG_OK || !is_damage(status))
         return status;
     *err = (fg_error){0};
     for (size_t i = 0; i < n; i++) {
-        for (int f = 0; f < t->parent->field_count; f++)
-            row[f] = (char *)out_fields[f] + i * t->parent->row_bytes[f];
+        fgi_dataset_row(t->view.parent, out_fields, i, row);
         FGI_TRY(read_one(t, epoch, indices[i], row, err));
     }
     return FG_OK;
 }
 
-static void tolerant_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
-{
-    fgi_dataset_prefetch(((tolerant *)self)->parent, epoch, indices, n);
-}
-
-static fg_status tolerant_labels(void *self, int32_t *out_labels, fg_error *err)
-{
-    return fg_dataset_labels(((tolerant *)self)->parent, out_labels, err);
-}
-
-static const char *tolerant_name(void *self, int64_t index)
-{
-    return fg_dataset_sample_name(((tolerant *)self)->parent, index);
-}
-
 static void tolerant_destroy(void *self)
 {
     tolerant *t = self;
-    fg_dataset_destroy(t->parent);
     if (t->has_mutex)
         (void)pthread_mutex_destroy(&t->mutex);
-    fgi_free(t);
 }
 
 /* Room for the reasons. */
@@ -114,15 +96,11 @@ fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out, fg_error *er
     tolerant *t = fgi_calloc(1, sizeof *t);
     if (t == NULL)
         return fgi_no_memory(err);
-    t->parent = fgi_dataset_retain(parent);
-    const fgi_derived derived = {.like = parent,
-                                 .count = parent->count,
-                                 .name = parent->ops.name != NULL ? tolerant_name : NULL,
-                                 .gather_epoch = tolerant_gather,
-                                 .prefetch = parent->prefetch != NULL ? tolerant_prefetch : NULL,
-                                 .labels = tolerant_labels,
-                                 .destroy = tolerant_destroy};
-    FGI_TRY(fgi_dataset_derive(&derived, t, out, err));
+    t->view = (fgi_view){.parent = parent,
+                         .count = parent->count,
+                         .gather_epoch = tolerant_gather,
+                         .destroy = tolerant_destroy};
+    FGI_TRY(fgi_view_create(&t->view, out, err));
     const fg_status status = add_errors(t, *out, err);
     if (status == FG_OK)
         return FG_OK;

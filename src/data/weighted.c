@@ -14,9 +14,8 @@
 #include "data/dataset.h"
 
 typedef struct weighted {
-    fg_dataset *parent; /* held */
-    double *ends;       /* [parent's count] where the interval of each sample ends */
-    int64_t count;      /* samples per epoch */
+    fgi_view view;
+    double *ends; /* [parent's count] where the interval of each sample ends */
     fgi_key order, offset;
 } weighted;
 
@@ -24,7 +23,7 @@ typedef struct weighted {
  * length 0 contain no point. */
 static int64_t find(const weighted *w, double point)
 {
-    int64_t low = 0, high = w->parent->count - 1;
+    int64_t low = 0, high = w->view.parent->count - 1;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (w->ends[middle] > point)
@@ -39,40 +38,21 @@ static int64_t draw(const void *self, int64_t epoch, int64_t index)
 {
     const weighted *w = self;
     const fgi_key order = fgi_key_fold(w->order, (uint64_t)epoch);
-    const double place = (double)fgi_permute(order, (uint64_t)w->count, (uint64_t)index);
+    const double place = (double)fgi_permute(order, (uint64_t)w->view.count, (uint64_t)index);
     const double offset = (double)fgi_rng_uniform(w->offset, (uint64_t)epoch);
-    const double total = w->ends[w->parent->count - 1];
-    const double point = (place + offset) / (double)w->count * total;
+    const double total = w->ends[w->view.parent->count - 1];
+    const double point = (place + offset) / (double)w->view.count * total;
     return find(w, point < total ? point : nextafter(total, 0));
 }
 
-static fg_status weighted_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
-                                 void *const *out_fields, fg_error *err)
-{
-    const fgi_picked picked = {((const weighted *)self)->parent, draw, self};
-    return fgi_picked_gather(&picked, epoch, indices, n, out_fields, err);
-}
-
-static void weighted_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
-{
-    const fgi_picked picked = {((const weighted *)self)->parent, draw, self};
-    fgi_picked_prefetch(&picked, epoch, indices, n);
-}
-
-static void weighted_destroy(void *self)
-{
-    weighted *w = self;
-    fg_dataset_destroy(w->parent);
-    fgi_free(w->ends);
-    fgi_free(w);
-}
+static void weighted_destroy(void *self) { fgi_free(((weighted *)self)->ends); }
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
 static fg_status add_weights(weighted *w, const double *weights, fg_error *err)
 {
     double end = 0;
-    for (int64_t i = 0; i < w->parent->count; i++) {
+    for (int64_t i = 0; i < w->view.parent->count; i++) {
         if (!isfinite(weights[i]) || weights[i] < 0)
             return fgi_fail(err, FG_EINVAL,
                             "the weight of sample %" PRId64
@@ -113,23 +93,20 @@ fg_status fg_dataset_weighted(fg_dataset *parent, const double *weights,
     }
     const fg_sampling_options o = options != NULL ? *options : (fg_sampling_options){0};
     const fgi_key key = fgi_key_from_seed(o.seed);
-    *w = (weighted){.parent = fgi_dataset_retain(parent),
+    *w = (weighted){.view = {.parent = parent,
+                             .count = o.count > 0 ? o.count : parent->count,
+                             .is_drawn = true,
+                             .pick = draw,
+                             .destroy = weighted_destroy},
                     .ends = ends,
-                    .count = o.count > 0 ? o.count : parent->count,
                     .order = fgi_key_fold_text(key, "data.weighted.order"),
                     .offset = fgi_key_fold_text(key, "data.weighted.offset")};
     const fg_status status = add_weights(w, weights, err);
-    if (status != FG_OK) {
-        weighted_destroy(w);
-        return status;
-    }
-    const fgi_derived derived = {.like = parent,
-                                 .count = w->count,
-                                 .is_drawn = true,
-                                 .gather_epoch = weighted_gather,
-                                 .prefetch = parent->prefetch != NULL ? weighted_prefetch : NULL,
-                                 .destroy = weighted_destroy};
-    return fgi_dataset_derive(&derived, w, out, err);
+    if (status == FG_OK)
+        return fgi_view_create(&w->view, out, err);
+    fgi_free(ends);
+    fgi_free(w);
+    return status;
 }
 
 /* ---- balanced by class ----------------------------------------------------------------------- */

@@ -97,19 +97,19 @@ fg_status fgi_presize_plan_make(const fg_image_presize *presize, double width, d
     return FG_OK;
 }
 
-fg_status fg_image_presize_size(const fg_image_presize *presize, int64_t width, int64_t height,
-                                int64_t *out_width, int64_t *out_height, fg_error *err)
+fg_status fg_image_presize_size(const fg_image_presize *presize, int64_t *width, int64_t *height,
+                                fg_error *err)
 {
     fgi_presize_plan plan = {0};
     fg_status status =
-        width < 1 || height < 1
+        *width < 1 || *height < 1
             ? fgi_fail(err, FG_EINVAL,
                        "fg_image_presize_size: expected a size of at least 1x1, got %" PRId64
                        "x%" PRId64,
-                       width, height)
-            : fgi_presize_plan_make(presize, (double)width, (double)height, &plan, err);
-    *out_width = plan.width;
-    *out_height = plan.height;
+                       *width, *height)
+            : fgi_presize_plan_make(presize, (double)*width, (double)*height, &plan, err);
+    *width = plan.width;
+    *height = plan.height;
     return status;
 }
 

@@ -24,8 +24,8 @@ typedef struct fgi_log_file {
 /* Sets the path, RUN_DIR/NAME, unless that is done. */
 fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char *name,
                              fg_error *err);
-/* The same for a log that begins: nothing is kept. *out (fgi_free): the text of the file of a run that
- * continues, "" for a new one. */
+/* The same for a log that begins: nothing is kept. *out (fgi_free): the text of the file of a run
+ * that continues, "" for a new one. */
 fg_status fgi_log_file_begin(fgi_log_file *file, const fg_log_start *start, const char *name,
                              char **out, size_t *out_size, fg_error *err);
 /* The text of the file (fgi_free), "" if it does not exist: the user may have deleted it. */
@@ -68,8 +68,8 @@ bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number);
 typedef void fgi_log_line_fn(void *self, json_t *line);
 int64_t fgi_log_each_line(fgi_str text, const fg_log_start *start, fgi_log_line_fn *each,
                           void *self, size_t *out_size);
-/* Calls `each` (may be NULL) for the valid lines of the history that a log continues from. *out_lines:
- * their number; 0 for a new run, and without a history. */
+/* Calls `each` (may be NULL) for the valid lines of the history that a log continues from.
+ * *out_lines: their number; 0 for a new run, and without a history. */
 fg_status fgi_log_read_history(const fg_log_start *start, fgi_log_line_fn *each, void *self,
                                int64_t *out_lines, fg_error *err);
 /* A line of a .jsonl, with its values in `metrics`; those that are missing are NaN. */

@@ -165,10 +165,10 @@ static fg_status read_answer(const mlflow *m, const char *path, const fgi_buf *t
     return status;
 }
 
-/* Sends a GET request, or with a body a POST request. Errors: FG_EIO if a later request may succeed:
- * no answer, or status 408, 429 or 500 and above; FG_ENOTFOUND for 404 and if libcurl is missing;
- * FG_EINVAL for statuses other than 200, with the server's message; FG_EFORMAT for an answer that is
- * not JSON; FG_ENOMEM. */
+/* Sends a GET request, or with a body a POST request. Errors: FG_EIO if a later request may
+ * succeed: no answer, or status 408, 429 or 500 and above; FG_ENOTFOUND for 404 and if libcurl is
+ * missing; FG_EINVAL for statuses other than 200, with the server's message; FG_EFORMAT for an
+ * answer that is not JSON; FG_ENOMEM. */
 static fg_status request(const mlflow *m, const char *path, const fgi_buf *body, answer *out,
                          fg_error *err)
 {

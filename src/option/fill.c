@@ -364,7 +364,7 @@ static fg_status set_member(fg_option_values *values, const fg_option *option, c
     read_member(&t, option, member);
     if (t.has_failed)
         return fgi_no_memory(err);
-    return fg_option_set_items(values, option->name, t.at, t.count, NULL, err);
+    return fg_option_set_items(values, option->name, &(fg_option_items){t.at, t.count, NULL}, err);
 }
 
 static fg_status set_members(const fg_entry *entry, const char *given, fg_option_values *values,

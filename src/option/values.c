@@ -53,19 +53,21 @@ static fg_status check_count(const fg_option_values *values, const fg_option *op
 }
 
 static fg_status set_items(fg_option_values *values, const fg_option *option,
-                           const fg_option_text *items, size_t count, const char *place,
-                           fg_error *err)
+                           const fg_option_items *items, fg_error *err)
 {
     fgi_option_value made = {0};
-    made.is_auto = count == 1 && !items[0].is_quoted && fgi_equal_nocase(items[0].text, "auto") &&
+    const size_t count = items->count;
+    made.is_auto = count == 1 && !items->at[0].is_quoted &&
+                   fgi_equal_nocase(items->at[0].text, "auto") &&
                    fgi_option_range_of(option).has_auto;
-    made.place = place != NULL ? fgi_arena_strdup(&values->arena, place) : NULL;
+    made.place = items->place != NULL ? fgi_arena_strdup(&values->arena, items->place) : NULL;
     made.items = fgi_arena_alloc(&values->arena, (count + 1) * sizeof *made.items);
-    if (made.items == NULL || (place != NULL && made.place == NULL))
+    if (made.items == NULL || (items->place != NULL && made.place == NULL))
         return fgi_no_memory(err);
     const bool has_items = !made.is_auto || option->kind == FG_OPTION_CHOICE;
     for (; made.count < count && has_items; made.count++)
-        FGI_TRY(fgi_option_parse(values, option, &items[made.count], &made.items[made.count], err));
+        FGI_TRY(
+            fgi_option_parse(values, option, &items->at[made.count], &made.items[made.count], err));
     if (has_items)
         FGI_TRY(check_count(values, option, count, err));
     values->values[option - values->options] = made;
@@ -109,41 +111,39 @@ static fg_status set_list(fg_option_values *values, const fg_option *option, cha
     const bool has_text = option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_ENTRIES;
     for (size_t i = 0; i < count && has_text; i++)
         parts[i] = unquoted((char *)parts[i].text);
-    return set_items(values, option, parts, count, place, err);
+    return set_items(values, option, &(fg_option_items){parts, count, place}, err);
 }
 
 /* YAML splits the list [a(b=1, c=2)] at the comma: joins the elements, and splits them again. */
 static fg_status set_entries(fg_option_values *values, const fg_option *option,
-                             const fg_option_text *items, size_t count, const char *place,
-                             fg_error *err)
+                             const fg_option_items *items, fg_error *err)
 {
     size_t size = 1, used = 0;
-    for (size_t i = 0; i < count; i++)
-        size += strlen(items[i].text) + 2;
+    for (size_t i = 0; i < items->count; i++)
+        size += strlen(items->at[i].text) + 2;
     char *joined = fgi_arena_alloc(&values->arena, size);
     if (joined == NULL)
         return fgi_no_memory(err);
     joined[0] = '\0';
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < items->count; i++)
         used += (size_t)fgi_snprintf(joined + used, size - used, "%s%s", i > 0 ? ", " : "",
-                                     items[i].text);
-    return set_list(values, option, joined, place, err);
+                                     items->at[i].text);
+    return set_list(values, option, joined, items->place, err);
 }
 
 fg_status fg_option_set_items(fg_option_values *values, const char *name,
-                              const fg_option_text *items, size_t count, const char *place,
-                              fg_error *err)
+                              const fg_option_items *items, fg_error *err)
 {
     char path[128];
     const fg_option *option = fg_option_find(values, name);
     if (option == NULL)
         return unknown(values, name, err);
-    if (count != 1 && !fg_option_is_list(option))
+    if (items->count != 1 && !fg_option_is_list(option))
         return fgi_fail(err, FG_EINVAL, "%s: %zu values: expected one",
-                        fgi_option_path(values, option, path, sizeof path), count);
+                        fgi_option_path(values, option, path, sizeof path), items->count);
     if (option->kind == FG_OPTION_ENTRIES)
-        return set_entries(values, option, items, count, place, err);
-    return set_items(values, option, items, count, place, err);
+        return set_entries(values, option, items, err);
+    return set_items(values, option, items, err);
 }
 
 static fg_status set_text(fg_option_values *values, const fg_option *option, const char *text,
@@ -157,7 +157,7 @@ static fg_status set_text(fg_option_values *values, const fg_option *option, con
         return set_list(values, option, copy, place, err);
     }
     const fg_option_text item = unquoted(copy);
-    return set_items(values, option, &item, 1, place, err);
+    return set_items(values, option, &(fg_option_items){&item, 1, place}, err);
 }
 
 static fg_status reset(fg_option_values *values, const fg_option *option, fg_error *err)
@@ -307,11 +307,10 @@ static fg_status copy_values(const fg_option_values *from, const char *section,
 }
 
 fg_status fg_option_values_select(const fg_option_values *values, const char *section,
-                                  const fg_option *options, size_t count, fg_option_values **out,
-                                  fg_error *err)
+                                  const fg_entry *entry, fg_option_values **out, fg_error *err)
 {
-    FGI_TRY(fg_option_values_create(section != NULL ? section : values->section, options, count,
-                                    out, err));
+    FGI_TRY(fg_option_values_create(section != NULL ? section : values->section, entry->options,
+                                    entry->option_count, out, err));
     const fg_status status = copy_values(values, section, *out, err);
     if (status != FG_OK) {
         fg_option_values_destroy(*out);

@@ -128,17 +128,15 @@ static fg_status read_at(const fgi_pack_file *f, uint64_t offset, char *to, size
     return FG_OK;
 }
 
-fg_status fg_pack_read(fg_pack *pack, int64_t record, void *buffer, size_t capacity,
-                       size_t *out_size, fg_error *err)
+fg_status fg_pack_read(fg_pack *pack, int64_t record, void *buffer, size_t *size, fg_error *err)
 {
     fgi_pack_file *f;
     uint64_t index;
     fg_pack_entry entry;
-    if (out_size != NULL)
-        *out_size = 0;
+    const size_t capacity = *size;
+    *size = 0;
     FGI_TRY(find(pack, record, false, &f, &index, &entry, err));
-    if (out_size != NULL)
-        *out_size = entry.size_bytes;
+    *size = entry.size_bytes;
     if (entry.size_bytes > capacity)
         return fgi_fail(err, FG_EINVAL,
                         "record %" PRId64 " has %" PRIu32 " bytes, but the buffer "

@@ -167,7 +167,9 @@ static fg_status hold_out(const fg_pack_arrays_options *o, fg_dataset *datasets[
     fg_dataset *train = NULL, *val = NULL;
     if (o->val_fraction == 0 || datasets[FG_VAL] != NULL)
         return FG_OK;
-    FGI_TRY(fg_dataset_split(datasets[FG_TRAIN], o->val_fraction, o->seed, &train, &val, err));
+    FGI_TRY(fg_dataset_split(datasets[FG_TRAIN],
+                             &(fg_split_options){.val_fraction = o->val_fraction, .seed = o->seed},
+                             &train, &val, err));
     fg_dataset_destroy(datasets[FG_TRAIN]);
     datasets[FG_TRAIN] = train;
     datasets[FG_VAL] = val;

@@ -107,17 +107,17 @@ static fg_status collect_shuffled(fg_pack *pack, const filter *f, uint64_t seed,
     return status;
 }
 
-fg_status fg_pack_select(fg_pack *pack, const fg_pack_selection *selection, int64_t *out_records,
-                         int64_t capacity, int64_t *out_count, fg_error *err)
+fg_status fg_pack_select(fg_pack *pack, const fg_pack_select_options *selection,
+                         int64_t *out_records, int64_t capacity, int64_t *out_count, fg_error *err)
 {
-    fg_pack_selection s = {0};
+    fg_pack_select_options s = {0};
     filter f;
     *out_count = 0;
-    FGI_TRY_RESERVED(fg_pack_selection, selection, err);
+    FGI_TRY_RESERVED(fg_pack_select_options, selection, err);
     if (selection != NULL)
         s = *selection;
     if (s.limit < 0)
-        return fgi_fail(err, FG_EINVAL, "fg_pack_selection.limit is %lld: expected at least 0",
+        return fgi_fail(err, FG_EINVAL, "fg_pack_select_options.limit is %lld: expected at least 0",
                         (long long)s.limit);
     FGI_TRY(find_split(s.split, &f.split, err));
     FGI_TRY(find_class(pack, s.class_name, &f.class_index, err));

@@ -113,6 +113,10 @@ static fg_status make_plan(build *b, fg_error *err)
 {
     fgi_packer_plan *plan = &b->plan;
     FGI_TRY(open_catalog(b, err));
+    b->meter = (fgi_packer_meter){.progress = plan->o.progress,
+                                  .self = plan->o.progress_self,
+                                  .unit = "images",
+                                  .every_s = plan->o.progress_s};
     plan->catalog = b->catalog;
     plan->count = fg_catalog_count(b->catalog);
     FGI_TRY(divide(plan, err));
@@ -494,8 +498,8 @@ static fg_status build_arrays(const build *b, fg_pack_built *out, fg_error *err)
                                             .replace = o->replace,
                                             .progress_s =
                                                 o->progress_s > 0 ? o->progress_s : FG_ZERO,
-                                            .progress = b->meter.progress,
-                                            .progress_self = b->meter.self};
+                                            .progress = o->progress,
+                                            .progress_self = o->progress_self};
     int64_t count = 0;
     if (o->codec != FG_PACK_CHOICE_AUTO || o->presize.rule != FG_IMAGE_PRESIZE_NONE ||
         o->variant_count > 1 || o->test_fraction > 0 || o->stratify)
@@ -523,19 +527,14 @@ static fg_status build_any(build *b, fg_pack_built *out, fg_error *err)
 }
 
 fg_status fg_pack_build(const char *source, const char *out_path,
-                        const fg_pack_build_options *options, fg_pack_progress_fn *progress,
-                        void *self, fg_pack_built *out, fg_error *err)
+                        const fg_pack_build_options *options, fg_pack_built *out, fg_error *err)
 {
-    build b = {.source = source,
-               .out_path = out_path,
-               .journal = {.fd = -1},
-               .meter = {.progress = progress, .self = self, .unit = "images"}};
+    build b = {.source = source, .out_path = out_path, .journal = {.fd = -1}};
     if (out != NULL)
         *out = (fg_pack_built){0};
     if (source == NULL || out_path == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_pack_build: source or out_path is NULL");
     FGI_TRY(fgi_packer_options(options, &b.plan.o, err));
-    b.meter.every_s = b.plan.o.progress_s;
     if (b.plan.o.handle_signals)
         fgi_packer_signals_catch();
     const fg_status status = build_any(&b, out, err);
@@ -599,12 +598,9 @@ static fg_status check_source(build *b, fg_pack_built *out, fg_error *err)
 }
 
 fg_status fg_pack_check_source(const char *source, const fg_pack_build_options *options,
-                               fg_pack_progress_fn *progress, void *self, fg_pack_built *out,
-                               fg_error *err)
+                               fg_pack_built *out, fg_error *err)
 {
-    build b = {.source = source,
-               .journal = {.fd = -1},
-               .meter = {.progress = progress, .self = self, .unit = "images"}};
+    build b = {.source = source, .journal = {.fd = -1}};
     *out = (fg_pack_built){0};
     fg_pack_build_options *o = &b.plan.o;
     FGI_TRY(fgi_packer_options(options, o, err));
@@ -612,7 +608,6 @@ fg_status fg_pack_check_source(const char *source, const fg_pack_build_options *
     o->variant_count = 1;
     o->val_fraction = o->test_fraction = 0;
     o->skip_bad = true;
-    b.meter.every_s = o->progress_s;
     if (o->handle_signals)
         fgi_packer_signals_catch();
     const fg_status status = check_source(&b, out, err);

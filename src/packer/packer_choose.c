@@ -88,10 +88,11 @@ static fg_status look_at_machine(const fgi_packer_plan *plan, const char *out_pa
 static fg_status add_image(const fgi_packer_plan *plan, survey *s, const fg_image_info *info,
                            size_t size, int64_t first[2], fg_error *err)
 {
-    int64_t stored[2] = {plan->o.presize.size, plan->o.presize.size};
+    int64_t stored[2] = {info->width, info->height};
     if (plan->o.variant_count == 1)
-        FGI_TRY(fg_image_presize_size(&plan->o.presize, info->width, info->height, &stored[0],
-                                      &stored[1], err));
+        FGI_TRY(fg_image_presize_size(&plan->o.presize, &stored[0], &stored[1], err));
+    else
+        stored[0] = stored[1] = plan->o.presize.size;
     if (s->count++ == 0)
         memcpy(first, stored, sizeof(stored));
     s->is_equal = s->is_equal && memcmp(first, stored, sizeof(stored)) == 0;

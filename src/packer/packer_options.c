@@ -240,8 +240,8 @@ static fg_status check_ranges(const fg_pack_build_options *o, fg_error *err)
                         MOST_THREADS);
     if (o->limit < 0 || !(o->rate > 0))
         return fgi_fail(err, FG_EINVAL, "limit and rate must not be negative");
-    int64_t width, height;
-    return fg_image_presize_size(&o->presize, 1, 1, &width, &height, err);
+    int64_t width = 1, height = 1;
+    return fg_image_presize_size(&o->presize, &width, &height, err);
 }
 
 static fg_status check_codec(const fg_pack_build_options *o, fg_error *err)

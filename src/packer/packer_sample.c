@@ -261,10 +261,9 @@ static fg_status put_own_coefficients(sample *s, fg_error *err)
 
 bool fgi_packer_is_kept(const fgi_packer_plan *plan, const fg_image_info *info)
 {
-    int64_t width, height;
+    int64_t width = info->width, height = info->height;
     return info->format == FG_IMAGE_JPEG && info->orientation == 1 && info->channels != 4 &&
-           fg_image_presize_size(&plan->o.presize, info->width, info->height, &width, &height,
-                                 NULL) == FG_OK &&
+           fg_image_presize_size(&plan->o.presize, &width, &height, NULL) == FG_OK &&
            width == info->width && height == info->height;
 }
 

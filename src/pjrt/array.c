@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
+#include "base/reserved.h"
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
@@ -283,11 +284,13 @@ fg_status fg_array_create(fg_client *client, const fg_type *type, const void *da
     return fgi_array_upload(client, type, NULL, data, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
-fg_status fg_array_create_sharded(fg_client *client, const fg_type *type, const char *spec,
-                                  const void *data, fg_array **out, fg_error *err)
+fg_status fg_array_create_sharded(fg_client *client, const fg_type *type, const void *data,
+                                  const fg_array_options *options, fg_array **out, fg_error *err)
 {
     fgi_sharding parsed;
     *out = NULL;
+    FGI_TRY_RESERVED(fg_array_options, options, err);
+    const char *spec = options ? options->spec : NULL;
     FGI_TRY(fgi_sharding_parse(&client->mesh, spec, &parsed, NULL, err));
     return fgi_array_upload(client, type, &parsed, data, FGI_UPLOAD_COPY, out, NULL, err);
 }

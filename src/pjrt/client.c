@@ -415,7 +415,9 @@ static fg_status open_accelerator(const char *accelerator, const request *r, fg_
     fg_plugin_candidate *places = fgi_calloc(CANDIDATES_MAX, sizeof *places);
     if (!places)
         return fgi_no_memory(err);
-    fg_status status = fg_plugin_search(accelerator, r->opt, places, CANDIDATES_MAX, &count, err);
+    fg_client_options options = *r->opt;
+    options.accelerator = accelerator;
+    fg_status status = fg_plugin_search(&options, places, CANDIDATES_MAX, &count, err);
     if (status == FG_OK) {
         count = count < CANDIDATES_MAX ? count : CANDIDATES_MAX;
         /* A plugin requested by path is used as is, even if it does not exist. */

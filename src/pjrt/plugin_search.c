@@ -276,10 +276,10 @@ const char *fgi_accelerator_of_file(const char *path)
     return strstr(name, "cpu") ? "cpu" : NULL;
 }
 
-fg_status fg_plugin_search(const char *accelerator, const fg_client_options *options,
-                           fg_plugin_candidate *out, size_t capacity, size_t *out_count,
-                           fg_error *err)
+fg_status fg_plugin_search(const fg_client_options *options, fg_plugin_candidate *out,
+                           size_t capacity, size_t *out_count, fg_error *err)
 {
+    const char *accelerator = options ? options->accelerator : NULL;
     *out_count = 0;
     FGI_TRY_RESERVED(fg_client_options, options, err);
     bool known = false;
@@ -294,7 +294,7 @@ fg_status fg_plugin_search(const char *accelerator, const fg_client_options *opt
     f->accelerator = accelerator;
     f->out = out;
     f->capacity = capacity;
-    if (options && options->plugin_path && *options->plugin_path)
+    if (options->plugin_path && *options->plugin_path)
         add(f, "option", options->plugin_path);
     const char *variable = getenv("FULGURITE_PLUGIN");
     if (variable && *variable) {

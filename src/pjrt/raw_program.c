@@ -34,15 +34,15 @@ const fg_type *fg_program_output_type(const fg_program *program, size_t index)
     return index < e->out_count ? &e->out_types[index] : NULL;
 }
 
-fg_status fg_program_run(fg_program *program, fg_array *const *args, size_t arg_count,
-                         fg_array **outs, size_t out_count, fg_error *err)
+fg_status fg_program_run(fg_program *program, const fg_program_arrays *arrays, fg_error *err)
 {
-    for (size_t i = 0; i < out_count; i++)
-        outs[i] = NULL;
-    if (out_count != program->executable->out_count)
+    for (size_t i = 0; i < arrays->out_count; i++)
+        arrays->outs[i] = NULL;
+    if (arrays->out_count != program->executable->out_count)
         return fgi_fail(err, FG_EINVAL, "the program has %zu outputs: got room for %zu",
-                        program->executable->out_count, out_count);
-    return fgi_execute(program->executable, args, arg_count, outs, NULL, err);
+                        program->executable->out_count, arrays->out_count);
+    return fgi_execute(program->executable, arrays->args, arrays->arg_count, arrays->outs, NULL,
+                       err);
 }
 
 void fg_program_destroy(fg_program *program)

@@ -151,10 +151,10 @@ static fg_status has_set(fgi_config *c, const fgi_config_key *key, fg_error *err
     return status;
 }
 
-fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_text *items,
-                               size_t count, const char *place, fg_error *err)
+fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_items *items,
+                               fg_error *err)
 {
-    FGI_TRY(fg_option_set_items(c->values, path, items, count, place, err));
+    FGI_TRY(fg_option_set_items(c->values, path, items, err));
     return has_set(c, fgi_config_find(c->table, path), err);
 }
 
@@ -242,8 +242,7 @@ const fg_entry *fgi_config_entry(const fgi_config *c, fg_registry_kind kind, con
 fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_entry *entry,
                             fg_option_values **out, fg_error *err)
 {
-    return fg_option_values_select(c->values, section, entry->options, entry->option_count, out,
-                                   err);
+    return fg_option_values_select(c->values, section, entry, out, err);
 }
 
 fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_entry *entry,

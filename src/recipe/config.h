@@ -71,9 +71,10 @@ typedef struct fgi_config {
     bool lr_find; /* tuner.lr_find */
     const char *lr_suggestion;
     fg_trainer_options trainer;
-    struct { /* further keys of the section trainer */
+    fg_fit_data batches; /* of the section trainer */
+    struct {             /* further keys of the section trainer */
         const char *tpu_cores, *mesh, *dir, *resume;
-        int64_t model_devices, batch_size, global_batch_size, workers;
+        int64_t model_devices;
         fg_strings sharding, callbacks, loggers;
         bool slurm_requeue;
     } run;
@@ -153,8 +154,8 @@ fg_status fgi_config_fill(const fgi_config *c, const char *section, const fg_ent
 fg_status fgi_config_set(fgi_config *c, const char *path, const char *text, const char *place,
                          fg_error *err);
 /* The same by the elements of a list. */
-fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_text *items,
-                               size_t count, const char *place, fg_error *err);
+fg_status fgi_config_set_items(fgi_config *c, const char *path, const fg_option_items *items,
+                               fg_error *err);
 /* Resets a key to its default. */
 fg_status fgi_config_reset(fgi_config *c, const char *path, fg_error *err);
 

@@ -95,11 +95,6 @@ static const fg_option trainer_rows[] = {
         "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis "
         "of the mesh (data+fsdp: two axes), or none, for each dimension in the order of "
         "checkpoint files."),
-    KEY("trainer.batch_size", run.batch_size, INT, "32", "1..16777216", "64",
-        "Samples per device and batch."),
-    KEY("trainer.global_batch_size", run.global_batch_size, INT, "auto", "auto|1..16777216", "256",
-        "Samples per batch on all devices together, instead of batch_size; must be divisible by "
-        "the number of devices."),
     KEY("trainer.run_dir", run.dir, STRING, "auto", "auto", "runs/baseline",
         "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "
         "file."),
@@ -115,9 +110,6 @@ static const fg_option trainer_rows[] = {
         "their defaults."),
     KEY("trainer.loggers", run.loggers, ENTRIES, "[csv, jsonl]", NULL, "[jsonl]",
         "Loggers of `fit`: where the metrics are written; []: nowhere."),
-    KEY("trainer.workers", run.workers, INT, "auto", "auto|1..1024", "4",
-        "Threads that load and prepare batches. auto: one per processor, within the CPU quota of "
-        "a container, up to the number of batches that are prepared ahead."),
 };
 
 #define ROWS(list) .options = (list), .option_count = sizeof(list) / sizeof((list)[0])
@@ -167,13 +159,12 @@ const fgi_config_section fgi_config_sections[] = {
      .before = "How the learning rate changes."},
     {.name = "tuner",
      .help = "the search for a learning rate",
-     .table = fg_lr_find_options_row,
-     .table_offset = offsetof(fgi_config, tuner),
+     .tables = {{fg_lr_find_options_row, offsetof(fgi_config, tuner)}},
      ROWS(tuner_rows)},
     {.name = "trainer",
      .help = "length of the run, devices, batches, precision, validation and checkpoints",
-     .table = fg_trainer_options_row,
-     .table_offset = offsetof(fgi_config, trainer),
+     .tables = {{fg_trainer_options_row, offsetof(fgi_config, trainer)},
+                {fg_fit_data_row, offsetof(fgi_config, batches)}},
      ROWS(trainer_rows)},
 };
 const size_t fgi_config_section_count =

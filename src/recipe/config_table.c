@@ -267,13 +267,13 @@ static void add_options(fgi_config_table *t, const fgi_config_section *s, const 
 }
 
 /* The options of a C struct. */
-static void add_table(fgi_config_table *t, const fgi_config_section *s)
+static void add_table(fgi_config_table *t, const fgi_config_section *s, int number)
 {
-    const fg_entry *entry = s->table();
+    const fg_entry *entry = s->tables[number].row();
     for (size_t i = 0; i < entry->option_count; i++) {
         fg_option option = entry->options[i];
         option.name = path_of(t, s->name, option.name);
-        option.offset += s->table_offset;
+        option.offset += s->tables[number].offset;
         (void)add_member(t, &option, option.only != NULL ? path_of(t, s->name, option.only) : NULL);
     }
 }
@@ -288,8 +288,8 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
         add_name(t, s, &all);
         add_options(t, s, &all);
     }
-    if (s->table != NULL)
-        add_table(t, s);
+    for (int i = 0; i < 2 && s->tables[i].row != NULL; i++)
+        add_table(t, s, i);
     for (size_t i = 0; i < s->option_count; i++)
         if (s->options[i].kind == FG_OPTION_ENTRIES)
             add_list(t, &s->options[i]);

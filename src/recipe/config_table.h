@@ -13,14 +13,16 @@ typedef struct fgi_config_section {
     const char *name, *help; /* name "": keys at the top */
     bool has_entries;
     fg_registry_kind kind;
-    const char *key;                /* that names a row: "format" [NULL: "name"] */
-    const char *later;              /* of `name`: rows planned for a later version */
-    bool has_auto;                  /* of `name` */
-    const char *initial;            /* of `name` */
-    const char *before, *after;     /* help of `name`, before and after that of the rows */
-    size_t name_offset;             /* of `name` in fgi_config */
-    const fg_entry *(*table)(void); /* options of a C struct that are keys; NULL: none */
-    size_t table_offset;            /* of that struct in fgi_config */
+    const char *key;            /* that names a row: "format" [NULL: "name"] */
+    const char *later;          /* of `name`: rows planned for a later version */
+    bool has_auto;              /* of `name` */
+    const char *initial;        /* of `name` */
+    const char *before, *after; /* help of `name`, before and after that of the rows */
+    size_t name_offset;         /* of `name` in fgi_config */
+    struct {
+        const fg_entry *(*row)(void); /* options of a C struct that are keys; NULL: none */
+        size_t offset;                /* of that struct in fgi_config */
+    } tables[2];
     const fg_option *options; /* further keys: the name, and that in `only`, is the full path */
     size_t option_count;
 } fgi_config_section;

@@ -349,7 +349,8 @@ static fg_status set_tokens(reader *r, const fgi_config_key *key, struct fy_node
     char place[512];
     fg_error inner = {0};
     place_of(r, at, place, sizeof(place));
-    const fg_status status = fgi_config_set_items(r->c, key->path, tokens, count, place, &inner);
+    const fg_status status =
+        fgi_config_set_items(r->c, key->path, &(fg_option_items){tokens, count, place}, &inner);
     return status == FG_OK ? FG_OK : fgi_fail(r->err, status, "%s: %s", place, inner.message);
 }
 

@@ -114,7 +114,7 @@ static fg_status open_samples(const fg_recipe *r, const char *path, fg_dataset *
 /* A batch for measuring. The time of a sample hardly depends on it, unless there is padding. */
 static int64_t batch_of(const fgi_config *c, const fg_dataset *samples)
 {
-    const int64_t wanted = c->run.batch_size;
+    const int64_t wanted = c->batches.batch_size;
     const int64_t most = wanted < MOST_BATCH ? wanted : MOST_BATCH;
     return most < fg_dataset_count(samples) ? most : fg_dataset_count(samples);
 }

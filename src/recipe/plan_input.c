@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "recipe/run.h"
-#include "train/input_report.h"
+#include "train/watch/watch.h"
 #include "base/error.h"
 #include "base/resources.h"
 #include "base/number.h"
@@ -32,12 +32,12 @@ static int parts_of(const fg_client_info *info)
 fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
                              double seconds, fg_input_rate *out, fg_error *err)
 {
-    const bool is_auto = c->run.workers == FG_AUTO;
-    const int workers = is_auto ? 0 : (int)c->run.workers;
+    const bool is_auto = c->batches.workers == FG_AUTO;
+    const int workers = is_auto ? 0 : (int)c->batches.workers;
     const fg_loader_options options = {.batch_size = batch,
                                        .shuffle = true,
-                                       .synchronous =
-                                           workers<0, .workers = workers> 0 ? workers : 0};
+                                       .synchronous = !is_auto && workers == 0,
+                                       .workers = workers};
     return fg_input_rate_measure(samples, &options, seconds, out, err);
 }
 
@@ -96,7 +96,8 @@ void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool i
     (void)fgi_snprintf(advice, sizeof advice, "use %s",
                        is_alone ? "smaller samples, a larger host or several hosts"
                                 : "smaller samples or larger hosts");
-    if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
+    const int64_t workers = r->fit_data.workers; /* FG_AUTO, or 0: as many as processors */
+    if (workers != FG_AUTO && workers != 0 && workers < processors)
         (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %d here",
                            processors);
     if (*stage != '\0')

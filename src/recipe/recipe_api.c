@@ -68,7 +68,7 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
         FGI_TRY(fgi_config_override(r->c, o->overrides[i], err));
     FGI_TRY(read_resume(r, err));
     if (fg_option_is_given(r->c->values, "trainer.batch_size") &&
-        r->c->run.global_batch_size != FG_AUTO)
+        r->c->batches.global_batch_size != FG_AUTO)
         return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
                         fgi_config_where(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && r->evaluate.data != NULL)

@@ -11,7 +11,7 @@
 #include <fulgurite/train.h>
 #include <jansson.h>
 
-#include "train/prediction_file.h"
+#include "callback/prediction_file.h"
 #include "report/reports.h"
 #include "recipe/config.h"
 #include "recipe/config.h"

@@ -98,12 +98,15 @@ fg_status fgi_run_batch_find(fg_recipe *r, fg_error *err)
 {
     fg_batch_fit *fit = &r->outcome.batch;
     const fg_task *task = &r->task.task;
-    FGI_TRY(fg_trainer_find_batch(r->trainer, task, &r->fit_data, on_tried, r, fit, err));
+    FGI_TRY(fg_trainer_find_batch(r->trainer, task, &r->fit_data,
+                                  &(fg_batch_find_options){.tried = on_tried, .self = r}, fit,
+                                  err));
     if (fit->batch_size == 0)
         return nothing_fits(r, err);
     if (fit->all_fit)
         fgi_run_say(r, FG_LOG_INFO, "all training samples fit in one batch");
-    FGI_TRY(fg_tuner_try_batch(r->trainer, task, &r->fit_data, on_run, r, fit, err));
+    FGI_TRY(fg_tuner_try_batch(r->trainer, task, &r->fit_data,
+                               &(fg_batch_find_options){.tried = on_run, .self = r}, fit, err));
     if (fit->batch_size == 0)
         return nothing_fits(r, err);
     r->batch_lr = compare_lr(r);

@@ -14,8 +14,8 @@
 #include "base/duration.h"
 #include "base/print.h"
 #include "base/alloc.h"
-#include "train/metrics.h"
-#include "train/profile_steps.h"
+#include "train/state/metrics.h"
+#include "train/watch/profile_steps.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
@@ -115,15 +115,15 @@ static bool is_dry(const fg_recipe *r)
 /* The data to evaluate: test files if there are any, else the validation samples. */
 static fg_status choose_data(fg_recipe *r, fg_error *err)
 {
-    const int64_t global = r->c->run.global_batch_size, workers = r->c->run.workers;
-    const bool is_global = global != FG_AUTO;
     const bool is_other =
         r->options->kind == FG_RECIPE_TEST || r->options->kind == FG_RECIPE_PREDICT;
+    r->fit_data = r->c->batches;
+    if (r->fit_data.global_batch_size != FG_AUTO)
+        r->fit_data.batch_size = 0;
+    if (r->fit_data.workers == 0)
+        r->fit_data.workers = FG_NONE;
     r->fit_data.train = r->data.train;
     r->fit_data.val = is_other && r->data.test != NULL ? r->data.test : r->data.val;
-    r->fit_data.batch_size = is_global ? 0 : r->c->run.batch_size;
-    r->fit_data.global_batch_size = is_global ? global : 0;
-    r->fit_data.workers = workers == FG_AUTO ? 0 : (int)workers;
     if (r->fit_data.val != NULL && r->options->kind == FG_RECIPE_FIT &&
         (fg_dataset_count(r->fit_data.val) == 0 ||
          fg_amount_of(r->c->trainer.limits.limit_val_batches, 1) == 0))

@@ -19,10 +19,9 @@ fg_status fgi_run_data_split(const fg_format_request *request, fg_dataset *all, 
 {
     const bool by_class = request->stratify && strcmp(request->task, "regression") != 0 &&
                           fg_dataset_field_count(all) > 1 && fgi_run_has_classes(all);
-    return by_class
-               ? fg_dataset_split_stratified(all, request->val_fraction, request->split_seed, train,
-                                             val, err)
-               : fg_dataset_split(all, request->val_fraction, request->split_seed, train, val, err);
+    const fg_split_options options = {
+        .val_fraction = request->val_fraction, .seed = request->split_seed, .stratify = by_class};
+    return fg_dataset_split(all, &options, train, val, err);
 }
 
 /* Cuts the validation part out of the training part. */

@@ -92,7 +92,8 @@ static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
         return FG_OK;
     }
     const fg_status status =
-        fg_trainer_find_batch(r->trainer, &r->task.task, &r->fit_data, on_tried, r, &fit, err);
+        fg_trainer_find_batch(r->trainer, &r->task.task, &r->fit_data,
+                              &(fg_batch_find_options){.tried = on_tried, .self = r}, &fit, err);
     if (status != FG_OK)
         return status;
     put(o, "max_batch", json_integer(fit.batch_size));

@@ -39,7 +39,8 @@ json_t *fgi_run_report_settings(const fg_recipe *r)
     json_t *more = json_pack(
         "{s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor",
         fgi_json_string(fgi_run_monitor(r)), "batch_key",
-        c->run.global_batch_size == FG_AUTO ? "trainer.batch_size" : "trainer.global_batch_size",
+        c->batches.global_batch_size == FG_AUTO ? "trainer.batch_size"
+                                                : "trainer.global_batch_size",
         "precision", fgi_json_string(c->trainer.numerics.precision), "data_format",
         fgi_json_string(format->entry.name), "can_preload",
         fgi_run_format_offers(format, "preload"), "log_every", known(c->trainer.output.log_every),

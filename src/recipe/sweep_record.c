@@ -11,7 +11,7 @@
 #include "recipe/run.h"
 #include "input/json_file.h"
 #include "report/run_view.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 #include "base/alloc.h"
 
 enum { VERSION = 1 };

@@ -427,7 +427,9 @@ static void put_name(fgi_buf *out, const json_t *o)
                        fgi_json_words(o, "device_kind"));
         if (hosts > 1)
             fgi_buf_printf(out, " on %.0f hosts", hosts);
-        fgi_buf_printf(out, "), batch %.0f per device", fgi_json_number(o, "batch_size"));
+        fgi_buf_puts(out, ")");
+        if (json_is_number(json_object_get(o, "batch_size")))
+            fgi_buf_printf(out, ", batch %.0f per device", fgi_json_number(o, "batch_size"));
     }
     fgi_buf_printf(out, ": %s", fgi_after_last(verdict(o), '\1'));
 }

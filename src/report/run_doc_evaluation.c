@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "doc/html.h"
 #include "report/reports.h"
 
 enum { NARROW = 8, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */

@@ -1,8 +1,9 @@
-/* program.c - compiles a trace to a program, and launches it.
+/* program.c - compiles a trace to a program, and launches it: once (custom loops), or as a step
+ * that is launched many times (the Trainer).
  *
  * The trace's table maps the structure of the trace (outputs, assignments, leaves) to a program, so
- * that a custom loop that traces the same operations in each iteration compiles only once. The disk
- * cache (src/pjrt) has its own key for the text.
+ * that a custom loop that traces the same operations in each iteration compiles only once. The most
+ * recently used programs are kept. The disk cache (src/pjrt) has its own key for the text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/compile_error.h"
@@ -81,6 +82,21 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
             l->argument_leaf[l->argument_count++] = i;
     }
     return FG_OK;
+}
+
+static void release(fgi_program *program)
+{
+    if (program == NULL || --program->references > 0)
+        return;
+    fgi_executable_destroy(program->executable);
+    fgi_layout_fini(&program->layout);
+    fgi_free(program->argument_type);
+    fgi_free(program->argument_sharding);
+    fgi_free(program->arguments);
+    fgi_free(program->results);
+    fgi_free(program->words);
+    fg_array_release(program->scalars);
+    fgi_free(program);
 }
 
 /* ---- compiling ------------------------------------------------------------------------------- */
@@ -184,11 +200,43 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
     if (status == FG_OK)
         status = compile(trace, l, outputs, event, &program->executable, err);
     if (status != FG_OK) {
-        fgi_program_release(program);
+        release(program);
         return status;
     }
     *out = program;
     return FG_OK;
+}
+
+/* ---- the programs of a trace ----------------------------------------------------------------- */
+
+void fgi_programs_fini(fgi_programs *programs)
+{
+    for (size_t i = 0; i < programs->count; i++)
+        release(programs->entry[i].program);
+    *programs = (fgi_programs){0};
+}
+
+/* Also moves it to the front. */
+static fgi_program *find_program(fgi_programs *programs, fgi_hash hash)
+{
+    size_t at = 0;
+    while (at < programs->count && !fgi_hash_equal(programs->entry[at].hash, hash))
+        at++;
+    if (at == programs->count)
+        return NULL;
+    const fgi_program_entry found = programs->entry[at];
+    memmove(programs->entry + 1, programs->entry, at * sizeof programs->entry[0]);
+    programs->entry[0] = found;
+    return found.program;
+}
+
+static void add_program(fgi_programs *programs, fgi_hash hash, fgi_program *take_program)
+{
+    if (programs->count == FGI_PROGRAMS_KEPT)
+        release(programs->entry[--programs->count].program);
+    memmove(programs->entry + 1, programs->entry, programs->count * sizeof programs->entry[0]);
+    programs->entry[0] = (fgi_program_entry){hash, take_program};
+    programs->count++;
 }
 
 fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, size_t count,
@@ -231,53 +279,26 @@ fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t coun
         return fgi_fail(err, FG_EINVAL, "the trace was created without a client: it cannot run");
     FGI_TRY(fgi_outputs_check(trace, outputs, count, err));
     const fgi_hash hash = whole_structure(trace, outputs, count);
-    *out = fgi_programs_find(&trace->programs, hash);
+    *out = find_program(&trace->programs, hash);
     if (*out != NULL)
         return FG_OK;
     fgi_layout layout;
     fgi_program *program = NULL;
     FGI_TRY(fgi_layout_make(trace, outputs, count, &layout, err));
-    fgi_programs_compare(trace, &layout);
     fg_compile_event event = {.step = trace->label != NULL ? trace->step : -1};
     (void)fgi_snprintf(event.program, sizeof event.program, "%s",
                        trace->label != NULL ? trace->label : "run");
     fgi_history_add(trace->history != NULL ? trace->history : &trace->own_history, trace, &layout,
                     &event);
     FGI_TRY(create(trace, &layout, outputs, &event, &program, err));
-    fgi_programs_add(&trace->programs, hash, program);
+    add_program(&trace->programs, hash, program);
     *out = program;
     return FG_OK;
-}
-
-fgi_program *fgi_program_retain(fgi_program *program)
-{
-    program->references++;
-    return program;
-}
-
-void fgi_program_release(fgi_program *program)
-{
-    if (program == NULL || --program->references > 0)
-        return;
-    fgi_executable_destroy(program->executable);
-    fgi_layout_fini(&program->layout);
-    fgi_free(program->argument_type);
-    fgi_free(program->argument_sharding);
-    fgi_free(program->arguments);
-    fgi_free(program->results);
-    fgi_free(program->words);
-    fg_array_release(program->scalars);
-    fgi_free(program);
 }
 
 const fgi_executable *fgi_program_executable(const fgi_program *program)
 {
     return program->executable;
-}
-
-fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err)
-{
-    return fgi_executable_cost(program->executable, out, err);
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
@@ -337,9 +358,11 @@ static fg_status pack_scalars(fgi_program *program, const fgi_leaf *leaves, fg_c
     return FG_OK;
 }
 
-fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
-                             fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
-                             fgi_event **out_done, fg_error *err)
+/* Leaves determine the arguments, feeds the fed ones. out_arrays receives the outputs; assigned
+ * variables get their new values. out_done as in fgi_execute. */
+static fg_status launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
+                        fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
+                        fgi_event **out_done, fg_error *err)
 {
     const fgi_layout *l = &program->layout;
     size_t arguments = l->argument_count;
@@ -368,4 +391,136 @@ fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_cl
     if (status == FG_OK && l->output_count > 0)
         memcpy(out_arrays, program->results, l->output_count * sizeof *out_arrays);
     return status;
+}
+
+/* ---- running once ---------------------------------------------------------------------------- */
+
+static fg_status run(fg_trace *trace, const fg_tensor *outputs, size_t count, fg_array **out_arrays,
+                     fg_error *err)
+{
+    fgi_program *program = NULL;
+    if (trace->is_step)
+        return fgi_fail(err, FG_EINVAL,
+                        "the values of a step are not available while it is traced\nto see one, "
+                        "log it with fg_step_log");
+    FGI_TRY(fgi_program_get(trace, outputs, count, &program, err));
+    return launch(program, trace->leaves, trace->client, NULL, 0, out_arrays, NULL, err);
+}
+
+fg_status fg_run(fg_trace *trace, const fg_tensor *outputs, size_t count, fg_array **out_arrays,
+                 fg_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        out_arrays[i] = NULL;
+    const fg_status status = run(trace, outputs, count, out_arrays, err);
+    if (!trace->is_step)
+        fg_trace_reset(trace);
+    return status;
+}
+
+fg_status fg_run_f32(fg_trace *trace, fg_tensor output, float *out, fg_error *err)
+{
+    fg_array *array = NULL;
+    const fg_type *type = fg_tensor_type(output);
+    if (!trace->is_step && !fgi_is_poison(output) && (type->dtype != FG_F32 || type->rank != 0)) {
+        char text[96];
+        (void)fgi_trace_fail(trace, FG_EDTYPE, "run: the output is %s: expected f32[]",
+                             fg_type_format(type, text, sizeof text));
+    }
+    FGI_TRY(fg_run(trace, &output, 1, &array, err));
+    const fg_status status = fg_array_read(array, out, sizeof *out, err);
+    fg_array_release(array);
+    return status;
+}
+
+fg_status fg_trace_text(fg_trace *trace, const fg_tensor *outputs, size_t count, char **out_text,
+                        fg_error *err)
+{
+    *out_text = NULL;
+    fgi_layout layout;
+    fgi_buf text = {0};
+    FGI_TRY(fgi_outputs_check(trace, outputs, count, err));
+    FGI_TRY(fgi_layout_make(trace, outputs, count, &layout, err));
+    fg_status status = fgi_emit_module(trace, &layout, outputs, true, &text, err);
+    fgi_layout_fini(&layout);
+    if (status == FG_OK) {
+        *out_text = fgi_buf_take(&text);
+        if (*out_text == NULL)
+            status = fgi_no_memory(err);
+    }
+    fgi_buf_fini(&text);
+    return status;
+}
+
+void fg_text_free(char *text) { fgi_free(text); }
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+struct fgi_step_program {
+    fgi_program *program;
+    fg_client *client;
+    fgi_leaf *leaves;
+    size_t leaf_count;
+};
+
+fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, size_t count,
+                                  fgi_step_program **out, fg_error *err)
+{
+    *out = NULL;
+    fgi_program *program = NULL;
+    FGI_TRY(fgi_program_get(trace, outputs, count, &program, err));
+    fgi_step_program *step = fgi_calloc(1, sizeof *step);
+    fgi_leaf *leaves = fgi_calloc(trace->leaf_count + 1, sizeof *leaves);
+    if (step == NULL || leaves == NULL) {
+        fgi_free(step);
+        fgi_free(leaves);
+        return fgi_no_memory(err);
+    }
+    memcpy(leaves, trace->leaves, trace->leaf_count * sizeof *leaves);
+    for (size_t i = 0; i < trace->leaf_count; i++) {
+        leaves[i].node = NULL; /* freed with the trace's nodes */
+        leaves[i].assigned = leaves[i].current = NULL;
+        leaves[i].older = NULL;
+        if (leaves[i].kind == FGI_LEAF_ARRAY)
+            (void)fg_array_retain(leaves[i].of.array);
+    }
+    program->references++;
+    *step = (fgi_step_program){.program = program,
+                               .client = trace->client,
+                               .leaves = leaves,
+                               .leaf_count = trace->leaf_count};
+    *out = step;
+    return FG_OK;
+}
+
+void fgi_step_program_destroy(fgi_step_program *step)
+{
+    if (step == NULL)
+        return;
+    fgi_leaves_release(step->leaves, step->leaf_count);
+    release(step->program);
+    fgi_free(step->leaves);
+    fgi_free(step);
+}
+
+fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
+                                  fg_array **out_arrays, fgi_event **out_done, fg_error *err)
+{
+    return launch(step->program, step->leaves, step->client, feeds, feed_count, out_arrays,
+                  out_done, err);
+}
+
+const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
+{
+    return step->program->executable;
+}
+
+const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step)
+{
+    return &step->program->flops;
+}
+
+fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err)
+{
+    return fgi_executable_cost(step->program->executable, out, err);
 }

@@ -17,24 +17,9 @@ typedef struct fgi_layout fgi_layout;
  * structure, or emitted and compiled. Borrowed from the trace. */
 fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t count,
                           fgi_program **out, fg_error *err);
-/* The programs of a trace (programs.c): find one and move it to the front; add one, which evicts
- * the least recently used; compare a new one, before it is compiled, with those compiled last. */
-fgi_program *fgi_programs_find(fgi_programs *programs, fgi_hash hash);
-void fgi_programs_add(fgi_programs *programs, fgi_hash hash, fgi_program *take_program);
-void fgi_programs_compare(fg_trace *trace, const fgi_layout *layout);
 void fgi_programs_fini(fgi_programs *programs);
-fgi_program *fgi_program_retain(fgi_program *program);
-void fgi_program_release(fgi_program *program); /* NULL is allowed */
-
-/* Launches: leaves determine the arguments, feeds the fed ones. out_arrays receives the outputs;
- * assigned variables get their new values. out_done as in fgi_execute. */
-fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
-                             fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
-                             fgi_event **out_done, fg_error *err);
+/* Borrowed from the program. */
 const struct fgi_matmul_flops *fgi_program_flops(const fgi_program *program);
-fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err);
-
-/* The compiled program, borrowed. */
 const fgi_executable *fgi_program_executable(const fgi_program *program);
 
 /* Number of multiplications and additions in a program's matmuls and convolutions, counted from the

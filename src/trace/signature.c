@@ -1,7 +1,11 @@
 /* signature.c - see signature.h.
  *
- * A signature lists the live leaves with their names and types, and the live nodes without types.
- * Leaves are compared first: what else differs usually follows from them.
+ * A signature lists the live leaves with their names and types, and the live nodes. Leaves are
+ * compared first: what else differs usually follows from them.
+ *
+ * A custom loop whose graph contains a number that changes compiles a program in each iteration: if
+ * several of the last programs differ only in attributes, the user is warned once, with the
+ * operation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/signature.h"
@@ -11,7 +15,9 @@
 
 #include "base/alloc.h"
 #include "base/here.h"
+#include "base/log.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "trace/program.h"
 
 typedef struct leaf_row {
@@ -24,6 +30,7 @@ typedef struct leaf_row {
 typedef struct node_row {
     const fgi_op *op;
     uint64_t wiring, attr;
+    uint64_t type; /* of a leaf, all that its program depends on */
     double number; /* of a constant */
 } node_row;
 
@@ -31,7 +38,10 @@ typedef struct fgi_signature {
     leaf_row *leaf;
     node_row *node;
     size_t leaf_count, node_count;
+    int variants; /* compiled programs that differ from it only in attributes, and itself */
 } fgi_signature;
+
+enum { WARN_AFTER = 3 }; /* variants: two may well be intended */
 
 static void destroy(fgi_signature *s)
 {
@@ -85,8 +95,13 @@ static node_row row_of(const fgi_node *node, const uint32_t *place)
     for (int i = 0; i < node->arity; i++)
         wiring = fgi_hash_more(wiring, &place[node->in[i]->first->id], sizeof place[0]);
     node_row row = {.op = node->op, .wiring = wiring.lo};
-    if (node->op == &fgi_leaf_op)
+    if (node->op == &fgi_leaf_op) {
+        row.type = fgi_hash_bytes(node->attr, node->attr_size).lo;
         return row;
+    }
+    const fgi_hash rank = {(uint64_t)node->type.dtype, (uint64_t)node->type.rank};
+    row.type =
+        fgi_hash_more(rank, node->type.dim, (size_t)node->type.rank * sizeof node->type.dim[0]).lo;
     if (node->attr_size > 0)
         row.attr = fgi_hash_bytes(node->attr, node->attr_size).lo;
     if (node->op->number != NULL)
@@ -107,6 +122,7 @@ static fgi_signature *make(const fg_trace *trace, const fgi_layout *layout)
         destroy(s);
         return NULL;
     }
+    s->variants = 1;
     put_leaves(s, trace, layout);
     for (size_t id = 0; id < trace->node_count; id++)
         if (layout->is_live[id]) {
@@ -185,30 +201,36 @@ static bool compare_leaves(const fg_trace *trace, const fgi_layout *layout,
     return false;
 }
 
-/* Describes the first operation with other attributes, such as another constant. */
-static bool compare_attributes(const fg_trace *trace, const fgi_layout *layout,
-                               const fgi_signature *before, const fgi_signature *now,
-                               fg_compile_event *out)
+/* The live node with this index. */
+static const fgi_node *node_at(const fg_trace *trace, const fgi_layout *layout, size_t place)
 {
     size_t id = 0;
-    for (size_t i = 0; i < now->node_count; i++, id++) {
-        while (!layout->is_live[id])
-            id++;
-        if (before->node[i].attr == now->node[i].attr)
-            continue;
-        const fgi_node *node = trace->nodes[id];
-        const bool is_number = node->op->number != NULL;
-        (void)fgi_snprintf(out->what, sizeof out->what, is_number ? "constant" : "attribute");
-        (void)fgi_snprintf(out->name, sizeof out->name, "%s", node->op->name);
-        if (is_number) {
-            (void)fgi_snprintf(out->old_value, sizeof out->old_value, "%.9g",
-                               before->node[i].number);
-            (void)fgi_snprintf(out->new_value, sizeof out->new_value, "%.9g", now->node[i].number);
-        }
-        put_place(out, node->file, node->line);
-        return true;
+    for (size_t seen = 0; !layout->is_live[id] || seen++ < place;)
+        id++;
+    return trace->nodes[id];
+}
+
+/* Number of nodes with other attributes, such as another constant, and the first of them. */
+static int count_changes(const fgi_signature *a, const fgi_signature *b, size_t *out_first)
+{
+    int count = 0;
+    for (size_t i = 0; i < a->node_count; i++)
+        if (a->node[i].attr != b->node[i].attr && count++ == 0)
+            *out_first = i;
+    return count;
+}
+
+static void describe_node(const fgi_node *node, const node_row *was, const node_row *is,
+                          fg_compile_event *out)
+{
+    const bool is_number = node->op->number != NULL;
+    (void)fgi_snprintf(out->what, sizeof out->what, is_number ? "constant" : "attribute");
+    (void)fgi_snprintf(out->name, sizeof out->name, "%s", node->op->name);
+    if (is_number) {
+        (void)fgi_snprintf(out->old_value, sizeof out->old_value, "%.9g", was->number);
+        (void)fgi_snprintf(out->new_value, sizeof out->new_value, "%.9g", is->number);
     }
-    return false;
+    put_place(out, node->file, node->line);
 }
 
 static void compare(const fg_trace *trace, const fgi_layout *layout, const fgi_signature *before,
@@ -216,27 +238,84 @@ static void compare(const fg_trace *trace, const fgi_layout *layout, const fgi_s
 {
     if (compare_leaves(trace, layout, before, now, out))
         return;
-    if (has_same_operations(before, now) && compare_attributes(trace, layout, before, now, out))
+    size_t first = 0;
+    if (has_same_operations(before, now) && count_changes(before, now, &first) > 0) {
+        describe_node(node_at(trace, layout, first), &before->node[first], &now->node[first], out);
         return;
+    }
     (void)fgi_snprintf(out->what, sizeof out->what, "structure");
     (void)fgi_snprintf(out->old_value, sizeof out->old_value, "%zu operations", before->node_count);
     (void)fgi_snprintf(out->new_value, sizeof out->new_value, "%zu operations", now->node_count);
+}
+
+/* ---- numbers that change --------------------------------------------------------------------- */
+
+static void warn(const fgi_node *node, const node_row *was, const node_row *is, int changes)
+{
+    char what[128], more[64] = "";
+    if (node->op->number != NULL)
+        (void)fgi_snprintf(what, sizeof what, "a constant changed from %.9g to %.9g", was->number,
+                           is->number);
+    else
+        (void)fgi_snprintf(what, sizeof what, "an argument of %s changed", node->op->name);
+    if (changes > 1)
+        (void)fgi_snprintf(more, sizeof more, " (and %d other operation%s)", changes - 1,
+                           fgi_s(changes - 1));
+    fgi_log(FG_LOG_WARNING,
+            "%s:%d: %s%s: %d programs were compiled that differ only in this value\npass a number "
+            "that changes as an fg_scalar (fg_scalar_value), which is an input of the program",
+            node->file != NULL ? node->file : "?", node->line, what, more, WARN_AFTER);
+}
+
+static bool has_same_types(const fgi_signature *a, const fgi_signature *b)
+{
+    for (size_t i = 0; i < a->node_count; i++)
+        if (a->node[i].type != b->node[i].type)
+            return false;
+    return true;
+}
+
+/* Counts the variants of a program, of which `before` is the latest other one. */
+static void count_variants(fgi_history *history, const fg_trace *trace, const fgi_layout *layout,
+                           const fgi_signature *before, fgi_signature *now)
+{
+    size_t first = 0;
+    const int changes = count_changes(before, now, &first);
+    now->variants = before->variants + 1;
+    if (now->variants < WARN_AFTER || history->has_warned)
+        return;
+    history->has_warned = true;
+    warn(node_at(trace, layout, first), &before->node[first], &now->node[first], changes);
+}
+
+/* The latest program that has the same operations or, if `is_variant`, also the same types and other
+ * attributes; NULL: there is none. */
+static const fgi_signature *find_like(const fgi_history *history, const fgi_signature *now,
+                                      bool is_variant)
+{
+    size_t first;
+    for (unsigned k = 1; k <= FGI_SIGNATURES; k++) {
+        const fgi_signature *s = history->of[(history->next + FGI_SIGNATURES - k) % FGI_SIGNATURES];
+        if (s != NULL && has_same_operations(s, now) &&
+            (!is_variant || (has_same_types(s, now) && count_changes(s, now, &first) > 0)))
+            return s;
+    }
+    return NULL;
 }
 
 void fgi_history_add(fgi_history *history, const fg_trace *trace, const fgi_layout *layout,
                      fg_compile_event *out)
 {
     fgi_signature *now = make(trace, layout);
-    const fgi_signature *before = NULL;
     if (now == NULL)
         return;
-    for (unsigned k = 1; k <= FGI_SIGNATURES && before == NULL; k++) {
-        const fgi_signature *s = history->of[(history->next + FGI_SIGNATURES - k) % FGI_SIGNATURES];
-        if (s != NULL && (trace->label != NULL || has_same_operations(s, now)))
-            before = s;
-    }
+    const fgi_signature *last = history->of[(history->next + FGI_SIGNATURES - 1) % FGI_SIGNATURES];
+    const fgi_signature *before = trace->label != NULL ? last : find_like(history, now, false);
+    const fgi_signature *variant = trace->is_step ? NULL : find_like(history, now, true);
     if (before != NULL)
         compare(trace, layout, before, now, out);
+    if (variant != NULL)
+        count_variants(history, trace, layout, variant, now);
     fgi_signature **at = &history->of[history->next++ % FGI_SIGNATURES];
     destroy(*at);
     *at = now;

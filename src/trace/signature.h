@@ -15,6 +15,7 @@ enum { FGI_SIGNATURES = 8 };
 typedef struct fgi_history {
     struct fgi_signature *of[FGI_SIGNATURES]; /* a ring */
     unsigned next;
+    bool has_warned; /* of numbers that change */
 } fgi_history;
 
 void fgi_history_fini(fgi_history *history);

@@ -45,33 +45,17 @@ typedef struct fgi_leaf {
     } of;
 } fgi_leaf;
 
-/* Programs kept by a trace (programs.c): at most this many, the most recently used first. */
-enum { FGI_PROGRAMS_KEPT = 64, FGI_OUTLINES = 4 };
+/* Programs kept by a trace (program.c): at most this many, the most recently used first. */
+enum { FGI_PROGRAMS_KEPT = 64 };
 
 typedef struct fgi_program_entry {
     fgi_hash hash; /* hash of the whole structure */
     struct fgi_program *program;
 } fgi_program_entry;
 
-/* A live node of a program, with its attributes separate from its operation and inputs. */
-typedef struct fgi_outline_node {
-    const fgi_op *op;
-    uint64_t wiring, attr;
-    double number; /* of a constant */
-} fgi_outline_node;
-
-typedef struct fgi_outline {
-    fgi_outline_node *nodes;
-    size_t count;
-    int variants; /* compiled programs that differ from it only in attributes */
-} fgi_outline;
-
 typedef struct fgi_programs {
     fgi_program_entry entry[FGI_PROGRAMS_KEPT];
     size_t count;
-    fgi_outline outline[FGI_OUTLINES]; /* of those compiled last */
-    unsigned next_outline;
-    bool has_warned; /* of numbers that change */
 } fgi_programs;
 
 struct fg_trace {

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/print.h"
-#include "train/device_memory.h"
-#include "train/stage.h"
+#include "base/reserved.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 /* Fraction of the memory that a proposed batch leaves free: a program that needs all of it does not
@@ -42,8 +42,7 @@ typedef struct search {
     int64_t parts;           /* the search ends within 1 / parts */
     int64_t fits, fits_need; /* the largest that fits, 0: none */
     int64_t too_large;       /* the smallest that does not fit, 0: none */
-    fg_batch_tried_fn *tried;
-    void *self;
+    fg_batch_find_options o;
 } search;
 
 /* Compiles the step for a batch size. If the compiler runs out of device memory, it does not fit.
@@ -69,8 +68,8 @@ static fg_status try_batch(search *s, int64_t batch, fg_error *err)
     }
     if (!does_fit && (s->too_large == 0 || batch < s->too_large))
         s->too_large = batch;
-    if (s->tried != NULL)
-        s->tried(s->self, batch, m.need, does_fit);
+    if (s->o.tried != NULL)
+        s->o.tried(s->o.self, batch, m.need, does_fit);
     return FG_OK;
 }
 
@@ -132,19 +131,20 @@ static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, 
 }
 
 fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                                fg_batch_tried_fn *tried, void *self, fg_batch_fit *out,
+                                const fg_batch_find_options *options, fg_batch_fit *out,
                                 fg_error *err)
 {
     fg_error first = {0};
     search s;
     *out = (fg_batch_fit){0};
+    FGI_TRY_RESERVED(fg_batch_find_options, options, err);
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     fg_status status = fgi_trainer_prepare(trainer, task, true, &first);
     if (status == FG_OK)
         status = begin(&s, trainer, data, &first);
     if (status == FG_OK) {
-        s.tried = tried;
-        s.self = self;
+        if (options != NULL)
+            s.o = *options;
         const int64_t start = data->batch_size > 0 ? data->batch_size : 32;
         status = find(&s, smaller(start, s.most), &first);
     }

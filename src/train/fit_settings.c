@@ -10,8 +10,9 @@
 #include "base/log.h"
 #include "base/reserved.h"
 #include "mesh/mesh.h"
+#include "option/option.h"
 #include "optim/optimizer.h"
-#include "train/divergence.h"
+#include "train/save/divergence.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 
@@ -27,6 +28,37 @@ static int rule_of(const fg_trainer_options *o)
     while (rule < RULES - 1 && strcmp(o->lr.lr_scaling, rules[rule]) != 0)
         rule++;
     return rule;
+}
+
+/* ---- the data -------------------------------------------------------------------------------- */
+
+static const fg_option data_options[] = {
+    FG_OPTION(fg_fit_data, batch_size, INT, "32", "1..16777216", "64",
+              "Samples per device and batch."),
+    FG_OPTION(fg_fit_data, global_batch_size, INT, "auto", "auto|1..16777216", "256",
+              "Samples per batch on all devices together, instead of batch_size; must be divisible "
+              "by the number of devices."),
+    FG_OPTION(fg_fit_data, workers, INT, "auto", "auto|0..1024", "4",
+              "Threads that load and prepare batches. auto: one per processor, within the CPU "
+              "quota of a container, up to the number of batches that are prepared ahead. 0: "
+              "batches are loaded between steps."),
+};
+
+static const fg_entry data_row = {
+    .name = "fg_fit_data", .help = "batches", FG_OPTIONS(data_options, fg_fit_data)};
+
+const fg_entry *fg_fit_data_row(void) { return &data_row; }
+
+fg_status fgi_fit_data_complete(const fg_fit_data *given, fg_fit_data *out, fg_error *err)
+{
+    void *made = NULL;
+    if (given->shuffle_buffer < 0 || given->shuffle_buffer > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld: expected at least 0",
+                        (long long)given->shuffle_buffer);
+    FGI_TRY(fgi_row_of(&data_row, given, &made, err));
+    *out = *(const fg_fit_data *)made;
+    fgi_free(made);
+    return FG_OK;
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -55,14 +87,6 @@ int64_t fgi_limit(fg_amount limit, int64_t all)
     return limit.fraction > 0 ? fg_amount_of(limit, all) : limit.count;
 }
 
-static fg_status check_size(const char *name, int64_t size, fg_error *err)
-{
-    if (size >= 1 && size <= INT32_MAX)
-        return FG_OK;
-    return fgi_fail(err, FG_EINVAL, "%s is %lld: expected at least 1%s", name, (long long)size,
-                    size > 0 ? ", and at most 2147483647" : "");
-}
-
 fg_status fgi_fraction_check(const char *name, fg_amount limit, const fg_dataset *dataset,
                              fg_error *err)
 {
@@ -76,19 +100,18 @@ fg_status fgi_fraction_check(const char *name, fg_amount limit, const fg_dataset
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err)
 {
+    fg_fit_data own;
     const int64_t shards = fgi_batch_shards(trainer);
-    const int64_t each = data->batch_size != 0 ? data->batch_size : 32;
-    const int64_t all = data->global_batch_size;
-    if (data->batch_size != 0 && all != 0)
+    FGI_TRY(fgi_fit_data_complete(data, &own, err));
+    const int64_t all = own.global_batch_size;
+    if (data->batch_size != 0 && all != FG_AUTO)
         return fgi_fail(err, FG_EINVAL,
                         "batch_size %lld and global_batch_size %lld are both given: set only one",
-                        (long long)each, (long long)all);
-    FGI_TRY(check_size("batch_size", each, err));
-    if (data->shuffle_buffer < 0 || data->shuffle_buffer > INT32_MAX)
-        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld: expected at least 0",
-                        (long long)data->shuffle_buffer);
-    *out = all != 0 ? all : each * shards;
-    FGI_TRY(check_size(all != 0 ? "global_batch_size" : "batch_size times devices", *out, err));
+                        (long long)own.batch_size, (long long)all);
+    *out = all != FG_AUTO ? all : own.batch_size * shards;
+    if (*out > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "batch_size times devices is %lld: expected at most %d",
+                        (long long)*out, INT32_MAX);
     if (*out % shards == 0)
         return FG_OK;
     const int64_t below = *out / shards * shards;

@@ -9,13 +9,10 @@
 #include "base/text.h"
 #include "op/op.h"
 #include "trace/precision.h"
-#include "train/accumulate.h"
-#include "train/callbacks.h"
-#include "train/device_memory.h"
-#include "train/feed.h"
+#include "train/step/stage.h"
+#include "train/watch/call.h"
+#include "train/step/feed.h"
 #include "train/log_model.h"
-#include "train/run_folder.h"
-#include "train/step.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 
@@ -221,7 +218,8 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
         .drop_last = spec->drop_last,
         .shuffle_buffer = spec->shuffle_buffer,
         .run_ahead = is_train,
-        .synchronous = spec->workers<0, .workers = spec->workers> 0 ? spec->workers : 0,
+        .synchronous = spec->workers == 0,
+        .workers = spec->workers > 0 ? spec->workers : 0, /* auto */
         .prefetch = FGI_SLOTS,
         .epoch = is_train ? trainer->cursor.epoch : 0,
         .position = is_train ? trainer->cursor.position : 0,
@@ -268,7 +266,7 @@ static fgi_stage_spec describe(fgi_stage_kind kind, const fg_fit_data *data, int
 {
     fg_dataset *dataset = data_of(kind, data);
     fgi_stage_spec spec = {.dataset = dataset,
-                           .workers = data->workers,
+                           .workers = data->workers == FG_AUTO ? -1 : (int)data->workers,
                            .no_shuffle = kind != FGI_TRAIN || data->no_shuffle,
                            .drop_last = kind == FGI_TRAIN && data->drop_last,
                            .shuffle_buffer = kind == FGI_TRAIN ? fgi_shuffle_buffer(data) : 0,
@@ -346,6 +344,8 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage,
 static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind,
                                   const fg_fit_data *data, fgi_stage_spec *out, fg_error *err)
 {
+    const fg_amount limit = trainer->options.limits.limit_val_batches;
+    fg_fit_data own;
     int64_t batch_size = 0;
     if (function_of(trainer->model.task.ops, kind) == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s' has no %s_step", trainer->model.task.name,
@@ -355,9 +355,12 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
                         fgi_stage_noun(kind), part_names[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     if (kind == FGI_VAL)
-        FGI_TRY(fgi_fraction_check("limit_val_batches", trainer->options.limits.limit_val_batches,
-                                   data->val, err));
-    *out = describe(kind, data, batch_size);
+        FGI_TRY(fgi_fraction_check("limit_val_batches", limit, data->val, err));
+    if (kind == FGI_VAL && limit.count == 0 && limit.fraction == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer.limit_val_batches: expected at least one batch, got 0");
+    FGI_TRY(fgi_fit_data_complete(data, &own, err));
+    *out = describe(kind, &own, batch_size);
     out->trainable = trainable_mark(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);
     if (count == 0 || (out->drop_last && count >= 0 && count < batch_size))

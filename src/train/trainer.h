@@ -13,13 +13,13 @@
 #include "base/arena.h"
 #include "base/span.h"
 #include "train/accumulation.h"
-#include "train/call.h"
-#include "train/cursor.h"
-#include "train/divergence.h"
-#include "train/ledger.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
-#include "train/windows.h"
+#include "train/watch/call.h"
+#include "train/state/cursor.h"
+#include "train/save/divergence.h"
+#include "train/watch/watch.h"
+#include "train/save/saver.h"
+#include "train/step/stage.h"
+#include "train/step/feed.h"
 
 struct fgi_precision;
 
@@ -60,7 +60,7 @@ struct fg_trainer {
     fgi_model model;
     fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
-    struct fgi_windows *windows; /* of training */
+    fgi_windows windows; /* of training */
     fgi_health health;
     fgi_divergence divergence;
     fgi_ledger ledger;
@@ -101,6 +101,8 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
 
 /* Shards of a batch. The client is open, or it is a preview. */
 int fgi_batch_shards(const fg_trainer *trainer);
+/* Checks what a program gives (fg_fit_data_row), and fills in the defaults. */
+fg_status fgi_fit_data_complete(const fg_fit_data *given, fg_fit_data *out, fg_error *err);
 /* Samples of a batch on all devices together. The client is open. */
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);

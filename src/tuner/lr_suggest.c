@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/reserved.h"
 #include "base/text.h"
 
 /* A curve with fewer points has no suggestions. */
@@ -326,17 +327,19 @@ static void compare_segments(const curve *whole, curve *scratch, const double *l
     }
 }
 
-static fg_status check(const double *lr, size_t count, int segments, double smoothing,
-                       fg_error *err)
+static fg_status check(const fg_lr_losses *losses, fg_error *err)
 {
-    if (count < 1 || count > MOST_POINTS || segments < 1 || segments > MOST_SEGMENTS)
+    const double *lr = losses->lr;
+    FGI_TRY_RESERVED(fg_lr_losses, losses, err);
+    if (losses->count < 1 || losses->count > MOST_POINTS || losses->segments < 1 ||
+        losses->segments > MOST_SEGMENTS)
         return fgi_fail(err, FG_EINVAL,
                         "a curve of %zu learning rates and %d segments: expected 1 to %d, and 1 to "
                         "%d",
-                        count, segments, MOST_POINTS, MOST_SEGMENTS);
-    if (!(smoothing >= 0 && smoothing <= 1))
-        return fgi_fail(err, FG_EINVAL, "smoothing is %g: expected 0 to 1", smoothing);
-    for (size_t i = 0; i < count; i++)
+                        losses->count, losses->segments, MOST_POINTS, MOST_SEGMENTS);
+    if (!(losses->smoothing >= 0 && losses->smoothing <= 1))
+        return fgi_fail(err, FG_EINVAL, "smoothing is %g: expected 0 to 1", losses->smoothing);
+    for (size_t i = 0; i < losses->count; i++)
         if (!(lr[i] > (i > 0 ? lr[i - 1] : 0)) || isinf(lr[i]))
             return fgi_fail(err, FG_EINVAL,
                             "learning rate %zu of the curve is %g: expected positive numbers that "
@@ -345,16 +348,18 @@ static fg_status check(const double *lr, size_t count, int segments, double smoo
     return FG_OK;
 }
 
-fg_status fg_lr_suggest(const double *lr, const double *loss, size_t count, int segments,
-                        double smoothing, double *smoothed, fg_lr_suggestions *out, fg_error *err)
+fg_status fg_lr_suggest(const fg_lr_losses *losses, double *out_smoothed, fg_lr_suggestions *out,
+                        fg_error *err)
 {
-    FGI_TRY(check(lr, count, segments, smoothing, err));
+    FGI_TRY(check(losses, err));
+    const double *lr = losses->lr;
+    const size_t count = losses->count;
     double *numbers = fgi_calloc(5 * count, sizeof *numbers);
     if (numbers == NULL)
         return fgi_no_memory(err);
     curve c = {.count = count,
-               .segments = segments,
-               .loss = loss,
+               .segments = losses->segments,
+               .loss = losses->loss,
                .x = numbers,
                .mean = numbers + count,
                .smooth = numbers + 2 * count,
@@ -362,10 +367,11 @@ fg_status fg_lr_suggest(const double *lr, const double *loss, size_t count, int 
                .sorted = numbers + 4 * count};
     for (size_t i = 0; i < count; i++)
         c.x[i] = log(lr[i]);
-    c.width = (smoothing > 0 ? smoothing : default_smoothing) * (c.x[count - 1] - c.x[0]);
+    c.width =
+        (losses->smoothing > 0 ? losses->smoothing : default_smoothing) * (c.x[count - 1] - c.x[0]);
     suggest(&c, lr, out);
-    if (smoothed != NULL)
-        memcpy(smoothed, c.smooth, count * sizeof smoothed[0]);
+    if (out_smoothed != NULL)
+        memcpy(out_smoothed, c.smooth, count * sizeof out_smoothed[0]);
     curve scratch = c;
     compare_segments(&c, &scratch, lr, out);
     fgi_free(numbers);

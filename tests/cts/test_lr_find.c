@@ -138,7 +138,7 @@ static void search(fg_trainer *trainer, const fg_task *task, const fg_fit_data *
         fg_lr_curve_destroy(find(trainer, task, data));
         return;
     }
-    fgt_ok(fg_tuner_try_batch(trainer, task, data, NULL, NULL, &fit, &err));
+    fgt_ok(fg_tuner_try_batch(trainer, task, data, NULL, &fit, &err));
     assert_true(fit.was_run && fit.batch_size == 12 && fit.need_bytes > 0);
 }
 

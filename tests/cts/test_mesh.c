@@ -107,7 +107,8 @@ static void arrays_are_split_by_words(void **state)
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         fg_array *a = NULL;
         const int64_t before = fg_client_stats_of(client).uploaded_bytes;
-        fgt_ok(fg_array_create_sharded(client, &cube, good[i].split, data, &a, &err));
+        fgt_ok(fg_array_create_sharded(client, &cube, data,
+                                       &(fg_array_options){.spec = good[i].split}, &a, &err));
         assert_int_equal(fg_client_stats_of(client).uploaded_bytes - before,
                          sizeof data * good[i].copies);
         fgt_ok(fg_array_read(a, back, sizeof back, &err));
@@ -141,7 +142,9 @@ static void words_that_are_no_split(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fg_error err = {0};
         fg_array *a = NULL;
-        assert_int_not_equal(fg_array_create_sharded(client, &cube, bad[i].split, data, &a, &err),
+        assert_int_not_equal(fg_array_create_sharded(client, &cube, data,
+                                                     &(fg_array_options){.spec = bad[i].split}, &a,
+                                                     &err),
                              FG_OK);
         assert_null(a);
         assert_string_equal(err.message, bad[i].message);

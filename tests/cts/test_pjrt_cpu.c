@@ -331,7 +331,7 @@ static void device_out_of_memory_is_reported(void **state)
                                "  return %1 : tensor<1099511627776x64xf32>\n"
                                "}\n";
     fgt_ok(fg_program_compile(f->client, text, &p, &err));
-    fg_status status = fg_program_run(p, NULL, 0, &out, 1, &err);
+    fg_status status = fg_program_run(p, &(fg_program_arrays){.outs = &out, .out_count = 1}, &err);
     if (status == FG_OK) {
         status = fg_array_wait(out, &err);
         fg_array_release(out);
@@ -394,10 +394,12 @@ static void program_by_hand(void **state)
     fg_array *args[2] = {upload(f->client, &vec4, (float[]){1, 2, 3, 4}),
                          upload(f->client, &vec4, (float[]){1, 1, 1, 1})};
     fg_array *outs[2] = {args[0], args[0]};
-    assert_int_equal(fg_program_run(p, args, 2, outs, 1, &err), FG_EINVAL);
+    fg_program_arrays arrays = {.args = args, .arg_count = 2, .outs = outs, .out_count = 1};
+    assert_int_equal(fg_program_run(p, &arrays, &err), FG_EINVAL);
     assert_string_equal(err.message, "the program has 2 outputs: got room for 1");
     assert_null(outs[0]);
-    fgt_ok(fg_program_run(p, args, 2, outs, 2, &err));
+    arrays.out_count = 2;
+    fgt_ok(fg_program_run(p, &arrays, &err));
     fg_program_destroy(p);
     float got[4];
     fgt_ok(fg_array_read(outs[0], got, sizeof got, &err));

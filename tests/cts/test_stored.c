@@ -90,7 +90,8 @@ static fg_tensor input(const problem *p, fg_trace *trace, int which)
         values[i] = (float)((int)(state >> 24) % 3 - 1);
     }
     if (which == 0 && fg_client_info_of(p->client)->device_count > 1)
-        fgt_ok(fg_array_create_sharded(p->client, &type[which], "data", values, &array, &err));
+        fgt_ok(fg_array_create_sharded(p->client, &type[which], values,
+                                       &(fg_array_options){.spec = "data"}, &array, &err));
     else
         fgt_ok(fg_array_create(p->client, &type[which], values, &array, &err));
     const fg_tensor tensor = fg_input(trace, array);

@@ -181,7 +181,7 @@ static fg_status call(const run *r, fg_error *err)
     data.train = training_data(r);
     data.val = r->val < 0 ? NULL : toy_data(r->val != 0 ? r->val : 5, 2);
     data.test = data.predict = data.val;
-    data.workers = -1;
+    data.workers = FG_NONE;
     fg_status status = FG_EINVAL;
     switch (r->call) {
     case NONE: break;

@@ -48,7 +48,7 @@ static void run(const char *folder)
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     static const fg_callback_ops ops = {.saved = promise};
     fg_dataset *train = toy_data(24, 1), *val = toy_data(8, 2);
-    const fg_fit_data data = {.train = train, .val = val, .batch_size = 8, .workers = -1};
+    const fg_fit_data data = {.train = train, .val = val, .batch_size = 8, .workers = FG_NONE};
     const fg_trainer_options options = {.checkpoints.run_dir = folder,
                                         .limits.max_epochs = 3,
                                         .output.log_every = 1,

@@ -551,6 +551,7 @@ const effect effects_trainer[] = {
      .best = "val_acc"},
     {"trainer.monitor_mode", "--trainer.limit_val_batches=0 --trainer.monitor_mode=max", best,
      .best = "train_loss", .count = 1},
+    {"trainer.workers", "--trainer.workers=0", workers},
     {"trainer.workers", "--trainer.workers=1", workers},
     {"trainer.workers", "--trainer.workers=3", workers},
     {"trainer.precision", "--trainer.precision=32-true", precision, .says = "fc.weight\tf32"},

@@ -352,7 +352,8 @@ static bool has_libtpu(void)
     static fg_plugin_candidate places[64];
     fg_error err;
     size_t count = 0;
-    if (fg_plugin_search("tpu", NULL, places, 64, &count, &err) == FG_OK)
+    if (fg_plugin_search(&(fg_client_options){.accelerator = "tpu"}, places, 64, &count, &err) ==
+        FG_OK)
         for (size_t i = 0; i < count && i < 64; i++)
             if (places[i].exists)
                 return true;

@@ -85,7 +85,8 @@ static void read_records(fg_pack *pack)
             sum += strlen(entry.name) + (entry.label_count > 0 ? (uint64_t)entry.labels[0] : 0);
         check_error(fg_pack_record(pack, i, &data, &size, &err), &err);
         sum += fgi_crc32c(0, data, size); /* reads each byte */
-        check_error(fg_pack_read(pack, i, buffer, sizeof buffer, &size, &err), &err);
+        size = sizeof buffer;
+        check_error(fg_pack_read(pack, i, buffer, &size, &err), &err);
         fg_pack_prefetch(pack, &i, 1);
     }
     for (int64_t i = 0; i < fg_pack_info_of(pack)->class_count; i++)

@@ -18,7 +18,8 @@ void aot_need(const char *accelerator)
     static fg_plugin_candidate places[PLACES];
     fg_error err = {0};
     size_t count = 0;
-    if (fg_plugin_search(accelerator, NULL, places, PLACES, &count, &err) == FG_OK)
+    if (fg_plugin_search(&(fg_client_options){.accelerator = accelerator}, places, PLACES, &count,
+                         &err) == FG_OK)
         for (size_t i = 0; i < count && i < PLACES; i++)
             if (places[i].exists)
                 return;

@@ -27,7 +27,8 @@ fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which)
     fg_type f32 = *type;
     f32.dtype = FG_F32;
     if (which == 0 && fg_client_info_of(of)->device_count > 1)
-        fgt_ok(fg_array_create_sharded(of, &f32, "data", values, &array, &err));
+        fgt_ok(fg_array_create_sharded(of, &f32, values, &(fg_array_options){.spec = "data"},
+                                       &array, &err));
     else
         fgt_ok(fg_array_create(of, &f32, values, &array, &err));
     free(values);

@@ -90,7 +90,8 @@ void pack_made_check(fg_pack *pack, int64_t number)
     fgt_ok(fg_pack_entry_at(pack, number, &entry, &err));
     check_entry(&entry, &made, size);
     fgt_ok(fg_pack_record(pack, number, &mapped, &mapped_size, &err));
-    fgt_ok(fg_pack_read(pack, number, got, sizeof got, &read_size, &err));
+    read_size = sizeof got;
+    fgt_ok(fg_pack_read(pack, number, got, &read_size, &err));
     assert_int_equal(mapped_size, size);
     assert_int_equal(read_size, size);
     assert_memory_equal(mapped, want, size);

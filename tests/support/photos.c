@@ -55,9 +55,19 @@ void photos_check_same(const char *a, const char *b)
     free(b_data);
 }
 
+const fg_pack_build_options *photos_reported(const fg_pack_build_options *options,
+                                             fg_pack_progress_fn *progress, void *self)
+{
+    static fg_pack_build_options reported;
+    reported = *options;
+    reported.progress = progress;
+    reported.progress_self = self;
+    return &reported;
+}
+
 void photos_pack(const char *source, const char *path, const fg_pack_build_options *options)
 {
-    fgt_ok(fg_pack_build(source, path, options, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(source, path, options, NULL, &err));
 }
 
 int64_t photos_find(fg_pack *pack, const char *name)

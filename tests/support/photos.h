@@ -18,6 +18,9 @@ char *photos_read(const char *path, size_t *out_size);
 /* Fails the test unless both files have the same bytes. */
 void photos_check_same(const char *a, const char *b);
 
+/* The options with a function that reports the progress. In static memory: until the next call. */
+const fg_pack_build_options *photos_reported(const fg_pack_build_options *options,
+                                             fg_pack_progress_fn *progress, void *self);
 /* Builds with these options, or fails the test. */
 void photos_pack(const char *source, const char *path, const fg_pack_build_options *options);
 /* The number of the record with that name, or fails the test. */

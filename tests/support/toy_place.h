@@ -60,7 +60,7 @@ static inline fg_fit_data the_data(void)
                          .test = val_data,
                          .predict = val_data,
                          .batch_size = 4,
-                         .workers = -1};
+                         .workers = FG_NONE};
 }
 
 /* Of these data: 6 steps, a validation every 2, a checkpoint at step 4 and at each end of an epoch.

@@ -13,7 +13,7 @@ BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, e
 BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
 BY_STATUS(fg_image, fg_image_reserve(&o, 1, 1, 3, err))
 BY_STATUS(fg_image_decode_options, fg_image_decode(NULL, "none", NULL, 0, &o, &(fg_image){0}, err))
-BY_STATUS(fg_image_presize, fg_image_presize_size(&o, 1, 1, &(int64_t){0}, &(int64_t){0}, err))
+BY_STATUS(fg_image_presize, fg_image_presize_size(&o, &(int64_t){1}, &(int64_t){1}, err))
 BY_STATUS(fg_image_bytes, fg_image_encode_png(&(fg_image){0}, NULL, &o, err))
 BY_STATUS(fg_image_jpeg_options,
           fg_image_encode_jpeg(&(fg_image){0}, &o, &(fg_image_bytes){0}, err))
@@ -37,7 +37,7 @@ BY_STATUS(fg_catalog_options, fg_catalog_open("nowhere", &o, &catalog, err))
 BY_STATUS(fg_catalog_bytes, fg_catalog_read(catalog, 0, &o, err))
 BY_STATUS(fg_catalog_split_options, fg_catalog_split(catalog, &o, splits, err))
 
-BY_STATUS(fg_pack_build_options, fg_pack_build("nowhere", "p.pack", &o, NULL, NULL, NULL, err))
+BY_STATUS(fg_pack_build_options, fg_pack_build("nowhere", "p.pack", &o, NULL, err))
 
 /* Refused before the pack is used. */
 static void by_fg_pack_export_options(fg_error *err)
@@ -54,10 +54,10 @@ static void by_fg_pack_export_options(fg_error *err)
     fg_pack_close(pack);
 }
 
-static void by_fg_pack_selection(fg_error *err)
+static void by_fg_pack_select_options(fg_error *err)
 {
     int64_t count;
-    NEWER(fg_pack_selection, 0);
+    NEWER(fg_pack_select_options, 0);
     assert_int_equal(fg_pack_select(NULL, &o, NULL, 0, &count, err), FG_EINVAL);
 }
 
@@ -74,7 +74,24 @@ static void by_fg_sampling_options(fg_error *err)
                      FG_OK);
     assert_int_equal(fg_dataset_weighted(data, weights, &o, &drawn, err), FG_EINVAL);
     assert_int_equal(fg_dataset_balanced(data, &o, &drawn, err), FG_EINVAL);
-    assert_int_equal(fg_dataset_mix(&data, NULL, 1, &o, &drawn, err), FG_EINVAL);
+    fg_dataset_destroy(data);
+}
+
+static void by_fg_mix_options(fg_error *err)
+{
+    NEWER(fg_mix_options, 0);
+    fg_dataset *mix = NULL;
+    assert_int_equal(fg_dataset_mix(NULL, 0, &o, &mix, err), FG_EINVAL);
+}
+
+static void by_fg_split_options(fg_error *err)
+{
+    NEWER(fg_split_options, 0);
+    const float x[2] = {0};
+    fg_dataset *data = NULL, *train = NULL, *val = NULL;
+    assert_int_equal(fg_dataset_from_arrays(&pair, (const void *const[]){x}, FG_COPY, &data, err),
+                     FG_OK);
+    assert_int_equal(fg_dataset_split(data, &o, &train, &val, err), FG_EINVAL);
     fg_dataset_destroy(data);
 }
 
@@ -115,7 +132,7 @@ static void by_fg_csv_apply_options(fg_error *err)
     fg_csv_parts parts;
     const char *path = reserved_csv_file();
     assert_int_equal(fg_csv_open(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
-    assert_int_equal(fg_csv_apply_with(parts.schema, path, &o, &dataset, err), FG_EINVAL);
+    assert_int_equal(fg_csv_apply(parts.schema, path, &o, &dataset, err), FG_EINVAL);
     fg_csv_schema_destroy(parts.schema);
     fg_dataset_destroy(parts.train);
     fg_dataset_destroy(parts.val);
@@ -150,7 +167,9 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_images_options),
     ROW(fg_pack_dataset_options),
     ROW(fg_pack_export_options),
-    ROW(fg_pack_selection),
+    ROW(fg_pack_select_options),
     ROW(fg_sampling_options),
+    ROW(fg_mix_options),
+    ROW(fg_split_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

@@ -292,13 +292,13 @@ static void a_full_disk_leaves_no_file(void **state)
     fg_error err = {0};
     const uint8_t byte = 1;
     const fg_ckpt_tensor t = {"a", {.dtype = FG_U8}, &byte};
-    uint64_t bytes, checksum;
+    const fgi_tensors content = {&t, 1, NULL};
+    fgi_manifest_file written;
     FILE *full = fopen("/dev/full", "wb");
     if (!full)
         skip();
-    assert_int_equal(
-        fgi_safetensors_stream(fileno(full), "/dev/full", &t, 1, NULL, &bytes, &checksum, &err),
-        FG_EIO);
+    assert_int_equal(fgi_safetensors_stream(fileno(full), "/dev/full", &content, &written, &err),
+                     FG_EIO);
     assert_string_equal(err.message, "cannot write '/dev/full': No space left on device");
     (void)fclose(full);
 }

@@ -372,7 +372,8 @@ static void numbers_of_options(void **state)
         const bool is_good = numbers[i].value > 0;
         (void)snprintf(message, sizeof message, "--wait=%s: expected a positive number",
                        numbers[i].text);
-        assert_int_equal(cli_read_number("wait", numbers[i].text, 1000, &out, &err), is_good);
+        assert_int_equal(cli_read_number("wait", numbers[i].text, 1000, &out, &err) == FG_OK,
+                         is_good);
         assert_string_equal(err.message, is_good ? "" : message);
         assert_true(!is_good || out == numbers[i].value);
     }

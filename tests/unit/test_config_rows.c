@@ -16,7 +16,7 @@
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"
-#include "train/callbacks.h"
+#include "train/watch/call.h"
 #include "base/print.h"
 #include "option/option.h"
 #include "train/trainer.h"

@@ -300,7 +300,7 @@ static void damage_is_summed(void **state)
     for (int64_t i = 0; i < 2; i++)
         fgt_ok(fg_dataset_subset(own[1], &i, 1, &halves[i], &err));
     fg_dataset *parts[] = {own[0], halves[0], halves[1], own[2]};
-    fgt_ok(fg_dataset_mix(parts, NULL, 4, NULL, &mix, &err));
+    fgt_ok(fg_dataset_mix(parts, 4, NULL, &mix, &err));
     assert_int_equal(fg_dataset_damaged(mix, &first), 5);
     assert_string_equal(first, "b");
     assert_int_equal(fg_dataset_flawed(mix, &first), 5);
@@ -457,11 +457,18 @@ static void gathering_many_rows_of_a_subset(void **state)
     fg_dataset_destroy(dataset);
 }
 
+static fg_status split(fg_dataset *all, double fraction, uint64_t seed, fg_dataset **train,
+                       fg_dataset **val)
+{
+    const fg_split_options options = {.val_fraction = fraction, .seed = seed};
+    return fg_dataset_split(all, &options, train, val, &err);
+}
+
 static void a_split_is_complete_and_repeatable(void **state)
 {
     fg_dataset *dataset = pair_dataset(FG_BORROW), *train, *val, *train2, *val2;
-    fgt_ok(fg_dataset_split(dataset, 0.2, 11, &train, &val, &err));
-    fgt_ok(fg_dataset_split(dataset, 0.2, 11, &train2, &val2, &err));
+    fgt_ok(split(dataset, 0.2, 11, &train, &val));
+    fgt_ok(split(dataset, 0.2, 11, &train2, &val2));
     assert_int_equal(fg_dataset_count(train), 48);
     assert_int_equal(fg_dataset_count(val), 12);
     int seen[60] = {0};
@@ -481,7 +488,7 @@ static void a_split_is_complete_and_repeatable(void **state)
     }
     fg_dataset_destroy(train2);
     fg_dataset_destroy(val2);
-    fgt_ok(fg_dataset_split(dataset, 0.2, 12, &train2, &val2, &err));
+    fgt_ok(split(dataset, 0.2, 12, &train2, &val2));
     int same = 0;
     for (int64_t i = 0; i < 12; i++) {
         float x[3];
@@ -524,7 +531,9 @@ static fg_dataset *hold_out(fg_dataset *all, double fraction, int counts[4])
 {
     fg_dataset *train, *val;
     int kept[4], whole[4];
-    fgt_ok(fg_dataset_split_stratified(all, fraction, 3, &train, &val, &err));
+    fgt_ok(fg_dataset_split(
+        all, &(fg_split_options){.val_fraction = fraction, .seed = 3, .stratify = true}, &train,
+        &val, &err));
     count_labels(val, counts);
     count_labels(train, kept);
     count_labels(all, whole);
@@ -618,8 +627,9 @@ static void groups_leave_something_to_train_on(void **state)
             groups_of = cases[i].groups;
             grouped = cases[i].count;
             all->groups = give_groups;
-            fgt_ok((cases[i].by_class ? fg_dataset_split_stratified : fg_dataset_split)(
-                all, cases[i].fraction, seed, &train, &val, &err));
+            const fg_split_options options = {
+                .val_fraction = cases[i].fraction, .seed = seed, .stratify = cases[i].by_class};
+            fgt_ok(fg_dataset_split(all, &options, &train, &val, &err));
             assert_in_range(fg_dataset_count(val), 1, cases[i].most_val);
             count_labels(train, counts);
             assert_true(counts[0] >= cases[i].least_train[0]);
@@ -640,7 +650,9 @@ static void a_group_is_of_the_class_of_its_first_sample(void **state)
         fg_dataset *train, *val;
         fg_dataset *all = labeled_dataset((const int32_t[]){1, 0, 1, 1, 0, 0, 0, 0}, 8);
         all->groups = give_groups;
-        fgt_ok(fg_dataset_split_stratified(all, 0.5, seed, &train, &val, &err));
+        fgt_ok(fg_dataset_split(
+            all, &(fg_split_options){.val_fraction = 0.5, .seed = seed, .stratify = true}, &train,
+            &val, &err));
         assert_int_equal(fg_dataset_count(val), 4); /* a group of each class */
         fg_dataset_destroy(train);
         fg_dataset_destroy(val);
@@ -651,20 +663,20 @@ static void a_group_is_of_the_class_of_its_first_sample(void **state)
 static void a_split_refuses_what_it_cannot_do(void **state)
 {
     fg_dataset *dataset = pair_dataset(FG_BORROW), *one, *train, *val;
-    assert_int_equal(fg_dataset_split(dataset, 0, 1, &train, &val, &err), FG_EINVAL);
-    assert_int_equal(fg_dataset_split(dataset, 1, 1, &train, &val, &err), FG_EINVAL);
-    assert_int_equal(fg_dataset_split(dataset, -0.5, 1, &train, &val, &err), FG_EINVAL);
+    assert_int_equal(split(dataset, 0, 1, &train, &val), FG_EINVAL);
+    assert_int_equal(split(dataset, 1, 1, &train, &val), FG_EINVAL);
+    assert_int_equal(split(dataset, -0.5, 1, &train, &val), FG_EINVAL);
     assert_null(train);
     assert_null(val);
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0}, 1, &one, &err));
     assert_int_equal(fg_dataset_subset(one, (const int64_t[]){0, 1}, 2, &val, &err), FG_EINVAL);
     assert_string_equal(err.message, "index 1 of the subset is 1, but the dataset has 1 sample");
-    assert_int_equal(fg_dataset_split(one, 0.5, 1, &train, &val, &err), FG_EINVAL);
-    fgt_ok(fg_dataset_split(dataset, 1e-9, 1, &train, &val, &err));
+    assert_int_equal(split(one, 0.5, 1, &train, &val), FG_EINVAL);
+    fgt_ok(split(dataset, 1e-9, 1, &train, &val));
     assert_int_equal(fg_dataset_count(val), 1);
     fg_dataset_destroy(train);
     fg_dataset_destroy(val);
-    fgt_ok(fg_dataset_split(dataset, 0.9999, 1, &train, &val, &err));
+    fgt_ok(split(dataset, 0.9999, 1, &train, &val));
     assert_int_equal(fg_dataset_count(train), 1);
     fg_dataset_destroy(train);
     fg_dataset_destroy(val);
@@ -679,7 +691,8 @@ static fg_status make_and_split(void *self, fg_error *e)
     fg_status status =
         fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, pair_y}, FG_COPY, &dataset, e);
     if (status == FG_OK)
-        status = fg_dataset_split(dataset, 0.25, 3, &train, &val, e);
+        status = fg_dataset_split(dataset, &(fg_split_options){.val_fraction = 0.25, .seed = 3},
+                                  &train, &val, e);
     fg_dataset_destroy(dataset);
     fg_dataset_destroy(train);
     fg_dataset_destroy(val);
@@ -713,13 +726,13 @@ static void the_encoding_of_images_is_kept(void **state)
     assert_int_equal(fg_dataset_encoding(dataset)->height, 9);
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){1}, 1, &subset, &err));
     assert_int_equal(fg_dataset_encoding(subset)->coding, FG_IMAGE_YCC420);
-    fgt_ok(fg_dataset_mix((fg_dataset *[]){dataset, subset}, NULL, 2, NULL, &mix, &err));
+    fgt_ok(fg_dataset_mix((fg_dataset *[]){dataset, subset}, 2, NULL, &mix, &err));
     assert_int_equal(fg_dataset_encoding(mix)->width, 10);
     fg_dataset_destroy(mix);
     fg_image_encoding gray = planes;
     gray.channels = 1; /* the same bytes, but other pixels */
     fg_dataset *other = encoded(&gray, FG_U8, 140);
-    assert_int_equal(fg_dataset_mix((fg_dataset *[]){dataset, other}, NULL, 2, NULL, &mix, &err),
+    assert_int_equal(fg_dataset_mix((fg_dataset *[]){dataset, other}, 2, NULL, &mix, &err),
                      FG_EINVAL);
     fgt_message_is(err.message,
                    "dataset 1 of the mix stores its images differently from dataset 0");
@@ -778,97 +791,7 @@ static void pixels_are_not_decoded(void **state)
     fgt_message_is(err.message, "encoded images of 0 x 10 pixels: expected 1 to 65535");
 }
 
-static const struct {
-    int64_t count;
-    double fraction;
-    size_t val; /* 0: an error */
-} split_sizes[] = {{2, 0.01, 1},  {2, 0.99, 1},  {3, 0.5, 2},   {10, 0.25, 3},
-                   {10, 0.24, 2}, {10, 0.04, 1}, {10, 0.96, 9}, {1, 0.5, 0},
-                   {0, 0.5, 0},   {5, 0, 0},     {5, 1, 0}};
-static const char *const size_errors[] = {
-    "cannot split a dataset of 1 sample: expected at least 2",
-    "cannot split a dataset of 0 samples: expected at least 2",
-    "val_fraction is 0: expected a number between 0 and 1",
-    "val_fraction is 1: expected a number between 0 and 1",
-};
-
-/* The number of validation rows: rounded, at least one, and one is left. */
-static void a_split_has_a_size(void **state)
-{
-    for (size_t i = 0; i < sizeof(split_sizes) / sizeof(split_sizes[0]); i++) {
-        size_t val = 0;
-        int64_t *rows = NULL;
-        const fg_status status = fgi_split_rows(split_sizes[i].count, NULL, split_sizes[i].fraction,
-                                                1, &rows, &val, &err);
-        assert_int_equal(status, split_sizes[i].val > 0 ? FG_OK : FG_EINVAL);
-        assert_int_equal(val, split_sizes[i].val);
-        if (split_sizes[i].val == 0)
-            assert_string_equal(err.message, size_errors[i - 7]);
-        int64_t sum = 0; /* each row once, both parts ascending */
-        for (int64_t k = 0; rows != NULL && k < split_sizes[i].count; k++) {
-            sum += (int64_t)1 << rows[k];
-            assert_true(k == 0 || k == (int64_t)val || rows[k] > rows[k - 1]);
-        }
-        assert_int_equal(sum, rows != NULL ? ((int64_t)1 << split_sizes[i].count) - 1 : 0);
-        fgi_free(rows);
-    }
-}
-
-/* The largest remainders get what is left, the first classes those of equals. */
-static void remainders_decide_between_classes(void **state)
-{
-    static const struct {
-        int samples[3];
-        double fraction;
-        int val[3];
-    } cases[] = {
-        {{10, 10, 10}, 0.15, {2, 2, 1}}, /* 4.5 rounds to 5 */
-        {{10, 10, 10}, 0.1, {1, 1, 1}},
-        {{14, 10, 6}, 0.25, {4, 3, 1}}, /* 3.5, 2.5 and 1.5 of 8 */
-        {{11, 10, 3}, 0.25, {3, 2, 1}}, /* 2.75, 2.5, 0.75 of 6 */
-        {{1, 1, 20}, 0.2, {0, 0, 4}},
-        {{2, 2, 2}, 0.9, {1, 1, 1}}, /* each keeps a sample for training */
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int32_t labels[60];
-        int count = 0, val[3] = {0};
-        for (int c = 0; c < 3; c++)
-            for (int k = 0; k < cases[i].samples[c]; k++)
-                labels[count++] = c;
-        int64_t *rows = NULL;
-        size_t val_count = 0;
-        const fgi_strata classes = {.count = 3, .labels = labels};
-        fgt_ok(fgi_split_rows(count, &classes, cases[i].fraction, 5, &rows, &val_count, &err));
-        for (size_t k = 0; k < val_count; k++)
-            val[labels[rows[k]]]++;
-        for (int c = 0; c < 3; c++)
-            if (val[c] != cases[i].val[c])
-                fail_msg("case %zu, class %d: %d", i, c, val[c]);
-        fgi_free(rows);
-    }
-}
-
-/* They are treated as the first class. */
-static void labels_without_a_class_are_divided(void **state)
-{
-    static const int32_t labels[] = {0, INT32_MAX, INT32_MIN, 2, 1, 1, 1, 1};
-    for (uint64_t seed = 0; seed < 10; seed++) {
-        int64_t *rows = NULL, first = 0;
-        size_t val = 0;
-        const fgi_strata classes = {.count = 2, .labels = labels};
-        fgt_ok(fgi_split_rows(8, &classes, 0.5, seed, &rows, &val, &err));
-        assert_int_equal(val, 4);
-        for (size_t k = 0; k < val; k++)
-            first += rows[k] < 4;
-        assert_int_equal(first, 2);
-        fgi_free(rows);
-    }
-}
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(labels_without_a_class_are_divided),
-    cmocka_unit_test(a_split_has_a_size),
-    cmocka_unit_test(remainders_decide_between_classes),
     cmocka_unit_test(arrays_become_samples),
     cmocka_unit_test(a_copy_does_not_follow_the_array),
     cmocka_unit_test(reading_outside_is_refused),

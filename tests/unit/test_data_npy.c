@@ -454,7 +454,8 @@ static void targets_of_the_training_part_are_measured(void **state)
         .task = "auto", .is_training = true, .val_fraction = 0.5, .split_seed = 3};
     write_pair(x, y, good, FG_F32, values);
     fgt_ok(open_part(request, x, y, NULL, &data));
-    fgt_ok(fg_dataset_split(data.samples, 0.5, 3, &train, &val, &err));
+    fgt_ok(fg_dataset_split(data.samples, &(fg_split_options){.val_fraction = 0.5, .seed = 3},
+                            &train, &val, &err));
     for (int64_t i = 0; i < 2; i++) {
         float row[2], target;
         fgt_ok(fg_dataset_read(train, i, (void *const[]){row, &target}, &err));

@@ -259,8 +259,8 @@ static void a_mix_has_each_part_s_share_and_goes_through_it_evenly(void **state)
     int small[10] = {0}, large[50] = {0};
     fg_dataset *parts[] = {numbers(0, 10), numbers(100, 50), numbers(900, 7)}, *mix;
     const double weights[] = {1, 3, 0};
-    fgt_ok(fg_dataset_mix(parts, weights, 3, &(fg_sampling_options){.count = COUNT, .seed = 9},
-                          &mix, &err));
+    fgt_ok(fg_dataset_mix(
+        parts, 3, &(fg_mix_options){.weights = weights, .count = COUNT, .seed = 9}, &mix, &err));
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
         int from_small = 0;
         assert_int_equal(draw(mix, &(fg_loader_options){.batch_size = 8}, epoch, drawn), COUNT);
@@ -286,7 +286,7 @@ static void each_pass_has_another_order(void **state)
     int32_t drawn[MOST];
     int first[SIZE], later[SIZE];
     fg_dataset *all = numbers(0, SIZE), *mix;
-    fgt_ok(fg_dataset_mix(&all, NULL, 1, &(fg_sampling_options){.count = SIZE / 2}, &mix, &err));
+    fgt_ok(fg_dataset_mix(&all, 1, &(fg_mix_options){.count = SIZE / 2}, &mix, &err));
     count_draws(drawn, draw(mix, &(fg_loader_options){.batch_size = 5}, 0, drawn), 0, first);
     count_draws(drawn, draw(mix, &(fg_loader_options){.batch_size = 5}, 2, drawn), 0, later);
     assert_memory_not_equal(first, later, sizeof first);
@@ -299,11 +299,11 @@ static fg_status mix(fg_dataset *ours, const double *weights, fg_dataset *theirs
                      fg_error *e)
 {
     fg_dataset *drawn;
-    const fg_sampling_options per_epoch = {.count = 300, .seed = 1};
+    const fg_mix_options options = {.weights = (const double[]){2, 1}, .count = 300, .seed = 1};
     if (fg_dataset_weighted(ours, weights, NULL, &drawn, e) != FG_OK)
         return e->status;
     fg_dataset *const parts[] = {drawn, theirs};
-    const fg_status status = fg_dataset_mix(parts, (const double[]){2, 1}, 2, &per_epoch, out, e);
+    const fg_status status = fg_dataset_mix(parts, 2, &options, out, e);
     fg_dataset_destroy(drawn); /* the mix keeps it */
     return status;
 }
@@ -335,7 +335,7 @@ static void a_mix_without_weights_has_every_sample_once_per_epoch(void **state)
     int32_t drawn[MOST];
     int counts[SIZE];
     fg_dataset *parts[] = {numbers(0, 10), numbers(10, 33)}, *mix;
-    fgt_ok(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err));
+    fgt_ok(fg_dataset_mix(parts, 2, NULL, &mix, &err));
     assert_int_equal(draw(mix, &(fg_loader_options){.batch_size = 8}, 3, drawn), 43);
     count_draws(drawn, 43, 0, counts);
     for (int i = 0; i < 43; i++)
@@ -351,7 +351,7 @@ static void parts_of_equal_size_have_different_orders(void **state)
     int32_t drawn[MOST], order[2][EACH];
     int counts[2] = {0};
     fg_dataset *parts[] = {numbers(0, EACH), numbers(100, EACH)}, *mix;
-    fgt_ok(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err));
+    fgt_ok(fg_dataset_mix(parts, 2, NULL, &mix, &err));
     assert_int_equal(draw(mix, &(fg_loader_options){.batch_size = 8}, 0, drawn), 2 * EACH);
     for (int i = 0; i < 2 * EACH; i++)
         order[drawn[i] / 100][counts[drawn[i] / 100]++] = drawn[i] % 100;
@@ -367,7 +367,8 @@ static void remainders_are_apportioned(void **state)
     int from[3] = {0};
     fg_dataset *parts[] = {numbers(0, 5), numbers(100, 5), numbers(200, 5)}, *mix;
     const double weights[] = {1, 1, 1.5}; /* of 10: 2.86, 2.86, 4.29 -> 3, 3, 4 */
-    fgt_ok(fg_dataset_mix(parts, weights, 3, &(fg_sampling_options){.count = 10}, &mix, &err));
+    fgt_ok(
+        fg_dataset_mix(parts, 3, &(fg_mix_options){.weights = weights, .count = 10}, &mix, &err));
     (void)draw(mix, &(fg_loader_options){.batch_size = 8}, 0, drawn);
     for (int i = 0; i < 10; i++)
         from[drawn[i] / 100]++;
@@ -387,24 +388,29 @@ static void parts_that_do_not_fit_are_refused(void **state)
     fg_dataset *parts[] = {numbers(0, 5), NULL}, *mix;
     const void *const arrays[] = {values, classes};
     fgt_ok(fg_dataset_from_arrays(&other, arrays, FG_COPY, &parts[1], &err));
-    assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, 2, NULL, &mix, &err), FG_EINVAL);
     assert_string_equal(err.message, "dataset 1 of the mix has different fields from dataset 0: "
                                      "expected the same names and types");
     fg_dataset_destroy(parts[1]);
     fgt_ok(fg_dataset_from_arrays(&fewer, arrays, FG_COPY, &parts[1], &err));
-    assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, 2, NULL, &mix, &err), FG_EINVAL);
     assert_string_equal(err.message, "dataset 1 of the mix has different classes from dataset 0: "
                                      "expected the same class names in the same order");
     fg_dataset_destroy(parts[1]);
     parts[1] = numbers(0, 0);
-    assert_int_equal(fg_dataset_mix(parts, (const double[]){1, 1}, 2, NULL, &mix, &err), FG_EINVAL);
-    assert_string_equal(err.message, "dataset 1 of the mix has no samples: expected weight 0");
-    assert_int_equal(fg_dataset_mix(parts, (const double[]){0, 0}, 2, NULL, &mix, &err), FG_EINVAL);
-    assert_int_equal(fg_dataset_mix(parts, (const double[]){-1, 0}, 2, NULL, &mix, &err),
-                     FG_EINVAL);
-    assert_int_equal(fg_dataset_mix(parts, NULL, 0, NULL, &mix, &err), FG_EINVAL);
     assert_int_equal(
-        fg_dataset_mix(parts, NULL, 2, &(fg_sampling_options){.count = -1}, &mix, &err), FG_EINVAL);
+        fg_dataset_mix(parts, 2, &(fg_mix_options){.weights = (const double[]){1, 1}}, &mix, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message, "dataset 1 of the mix has no samples: expected weight 0");
+    assert_int_equal(
+        fg_dataset_mix(parts, 2, &(fg_mix_options){.weights = (const double[]){0, 0}}, &mix, &err),
+        FG_EINVAL);
+    assert_int_equal(
+        fg_dataset_mix(parts, 2, &(fg_mix_options){.weights = (const double[]){-1, 0}}, &mix, &err),
+        FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, 0, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, 2, &(fg_mix_options){.count = -1}, &mix, &err),
+                     FG_EINVAL);
     assert_null(mix);
     fg_dataset_destroy(parts[0]);
     fg_dataset_destroy(parts[1]);
@@ -420,7 +426,7 @@ static void expect_other_classes(const char *const *class_names)
     fg_dataset *parts[] = {numbers(0, 5), NULL}, *mix;
     fgt_ok(fg_dataset_from_arrays(&other, (const void *const[]){values, classes}, FG_COPY,
                                   &parts[1], &err));
-    assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, 2, NULL, &mix, &err), FG_EINVAL);
     assert_string_equal(err.message, "dataset 1 of the mix has different classes from dataset 0: "
                                      "expected the same class names in the same order");
     fg_dataset_destroy(parts[0]);
@@ -436,10 +442,10 @@ static void a_mix_has_limits(void **state)
     expect_other_classes(NULL);
     for (int i = 0; i <= FG_MAX_MIXED; i++)
         parts[i] = numbers(i, 1);
-    fgt_ok(fg_dataset_mix(parts, NULL, 64, NULL, &mix, &err));
+    fgt_ok(fg_dataset_mix(parts, 64, NULL, &mix, &err));
     assert_int_equal(fg_dataset_count(mix), 64);
     fg_dataset_destroy(mix);
-    assert_int_equal(fg_dataset_mix(parts, NULL, 65, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, 65, NULL, &mix, &err), FG_EINVAL);
     assert_string_equal(err.message, "a mix of 65 datasets: expected 1 to 64");
     for (int i = 0; i <= FG_MAX_MIXED; i++)
         fg_dataset_destroy(parts[i]);
@@ -503,7 +509,7 @@ static void check_prefetch(fg_dataset *dataset)
     int32_t x[6], y[6];
     fg_dataset *mix;
     dataset->prefetch = note;
-    fgt_ok(fg_dataset_mix(&dataset, NULL, 1, &(fg_sampling_options){.count = 6}, &mix, &err));
+    fgt_ok(fg_dataset_mix(&dataset, 1, &(fg_mix_options){.count = 6}, &mix, &err));
     fgi_dataset_prefetch(mix, 1, all, 6);
     fgt_ok(fgi_dataset_gather(mix, 1, all, 6, (void *const[]){x, y}, &err));
     for (int i = 0; i < 6; i++)
@@ -525,7 +531,7 @@ static void samples_may_vary_by_epoch(void **state)
     fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){&row[0], &row[1]}, &err));
     assert_int_equal(row[0], 2); /* of epoch 0 */
     /* the epoch of a part of a mix is its number of passes */
-    fgt_ok(fg_dataset_mix(&dataset, NULL, 1, &(fg_sampling_options){.count = 8}, &mix, &err));
+    fgt_ok(fg_dataset_mix(&dataset, 1, &(fg_mix_options){.count = 8}, &mix, &err));
     (void)draw(mix, &(fg_loader_options){.batch_size = 8}, 3, drawn);
     for (int i = 0; i < 8; i++)
         assert_in_range(drawn[i] / 1000, 6, 7);
@@ -543,7 +549,7 @@ static fg_status make_all(void *self, fg_error *e)
     fg_dataset *parent = self, *balanced = NULL, *mix = NULL;
     fg_status status = fg_dataset_balanced(parent, NULL, &balanced, e);
     if (status == FG_OK)
-        status = fg_dataset_mix((fg_dataset *const[]){parent, balanced}, NULL, 2, NULL, &mix, e);
+        status = fg_dataset_mix((fg_dataset *const[]){parent, balanced}, 2, NULL, &mix, e);
     fg_dataset_destroy(balanced);
     fg_dataset_destroy(mix);
     return status;

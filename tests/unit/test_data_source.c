@@ -526,7 +526,9 @@ static void what_needs_random_access_is_refused(void **state)
         err.message,
         "a source can only be read sequentially, by a loader: random access is not supported");
     assert_int_equal(fg_dataset_subset(dataset, &one, 1, &a, &err), FG_EUNSUPPORTED);
-    assert_int_equal(fg_dataset_split(dataset, 0.5, 0, &a, &b, &err), FG_EUNSUPPORTED);
+    assert_int_equal(
+        fg_dataset_split(dataset, &(fg_split_options){.val_fraction = 0.5}, &a, &b, &err),
+        FG_EUNSUPPORTED);
     fg_dataset_destroy(dataset);
     const fg_source_ops no_next = {.open = open_counter, .destroy = destroy_counter};
     const fg_dataset_spec spec = {.fields = fields, .field_count = 2};

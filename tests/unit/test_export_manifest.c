@@ -176,7 +176,7 @@ static fg_pack *placed_pack(int64_t variants)
 static void folders_of_splits_and_classes(void **state)
 {
     static const struct {
-        fg_pack_selection select;
+        fg_pack_select_options select;
         int records;
         bool has_manifest;
     } selected[] = {{{.split = "none"}, 1 << 0, false},

@@ -653,7 +653,8 @@ static fg_status create_read_and_split(void *self, fg_error *e)
     if (status == FG_OK)
         status = fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, e);
     if (status == FG_OK)
-        status = fg_dataset_split(dataset, 0.5, 0, &train, &val, e);
+        status =
+            fg_dataset_split(dataset, &(fg_split_options){.val_fraction = 0.5}, &train, &val, e);
     fg_dataset_destroy(train);
     fg_dataset_destroy(val);
     fg_dataset_destroy(dataset);

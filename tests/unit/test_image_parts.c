@@ -49,7 +49,8 @@ static void write_groups(const char *path)
 static void parts_of(fg_dataset *dataset, uint64_t seed, char out[ROWS + 1])
 {
     fg_dataset *parts[2];
-    fgt_ok(fg_dataset_split(dataset, 0.3, seed, &parts[0], &parts[1], &err));
+    fgt_ok(fg_dataset_split(dataset, &(fg_split_options){.val_fraction = 0.3, .seed = seed},
+                            &parts[0], &parts[1], &err));
     assert_int_equal(fg_dataset_count(parts[0]) + fg_dataset_count(parts[1]), ROWS);
     memset(out, '-', ROWS);
     out[ROWS] = '\0';
@@ -83,7 +84,7 @@ static void a_split_does_not_divide_groups(void **state)
     write_groups(list);
     fgt_ok(fg_catalog_open(list, NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
-    fgt_ok(fg_pack_build(list, packed, &as_files, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(list, packed, &as_files, NULL, &err));
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
     fgt_ok(fg_pack_dataset_create(pack, NULL, &of_pack, &err));
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -94,13 +95,14 @@ static void a_split_does_not_divide_groups(void **state)
     }
     /* a subset has the groups of its samples */
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10, 1, 6}, 5, &half, &err));
-    fgt_ok(fg_dataset_split(half, 0.1, 0, &a, &b, &err));
+    fgt_ok(fg_dataset_split(half, &(fg_split_options){.val_fraction = 0.1}, &a, &b, &err));
     assert_int_equal(fg_dataset_count(b), 2); /* the smaller group */
     fg_dataset_destroy(a);
     fg_dataset_destroy(b);
     fg_dataset_destroy(half);
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10}, 3, &half, &err));
-    assert_int_equal(fg_dataset_split(half, 0.5, 0, &a, &b, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_split(half, &(fg_split_options){.val_fraction = 0.5}, &a, &b, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "cannot split the dataset: all 3 samples are in one group, "
                                      "which is not divided: expected at least 2 groups");
     fg_dataset_destroy(half);
@@ -280,8 +282,7 @@ static void parts_of_a_pack_are_not_divided(void **state)
     (void)state;
     write_lists();
     (void)snprintf(pack, sizeof pack, "%s", fgt_path(fgt_image_folder(), "ab.pack"));
-    fgt_ok(fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, &as_files, NULL, NULL, NULL,
-                         &err));
+    fgt_ok(fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, &as_files, NULL, &err));
     for (int i = 0; i < 2; i++) {
         fg_option_values *values;
         fg_format_data data = {0};
@@ -437,7 +438,7 @@ static void several_labels_are_a_warning(void **state)
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "several.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "several.pack"));
     fgt_write(csv, list, sizeof list - 1);
-    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, &err));
     assert_non_null(strstr(heard_of(&fgi_images_row, csv, true), says));
     assert_string_equal(heard_of(&fgi_images_row, csv, false), "");
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), says));
@@ -467,7 +468,7 @@ static void variants_of_a_pack_are_one_sample(void **state)
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "two.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "variants.pack"));
     fgt_write(csv, list, sizeof list - 1);
-    fgt_ok(fg_pack_build(csv, packed, &options, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &options, NULL, &err));
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), "': 1 sample has several"));
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set(values, "train", packed, NULL, &err));
@@ -654,7 +655,7 @@ static void damaged_records_are_replaced_in_training_only(void **state)
     write_lists();
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "none.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "damaged.pack"));
-    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, &err));
     fg_pack *pack;
     fg_pack_entry first;
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));

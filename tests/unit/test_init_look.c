@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "init.h"
-#include "init_look.h"
+#include "init.h"
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -67,7 +67,7 @@ static void put_message(fgi_buf *out, const char *folder, const char *message)
     }
 }
 
-static void put_found(fgi_buf *out, const char *folder, const fgi_look_files *f)
+static void put_found(fgi_buf *out, const char *folder, const init_files *f)
 {
     fgi_buf_puts(out, f->kind->format);
     put_field(out, folder, "path", f->path);
@@ -159,17 +159,16 @@ static void formats_are_detected(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         fg_error err = {0};
-        fgi_look_files files;
+        init_files files;
         fgi_buf out = {0};
         char *folder = strdup(fgt_temp_folder());
         put_files(folder, places[i].files);
         const char *path = *places[i].path != '\0' ? fgt_path(folder, places[i].path) : folder;
-        if (fgi_look_at(path, NULL, &files, &err)) {
+        if (init_files_find(path, NULL, &files, &err) == FG_OK)
             put_found(&out, folder, &files);
-            fgi_look_files_free(&files);
-        } else {
+        else
             put_message(&out, folder, err.message);
-        }
+        init_files_free(&files);
         if (strcmp(out.data, places[i].found) != 0)
             fail_msg("%s %s: %s", places[i].files, places[i].path, out.data);
         fgi_buf_fini(&out);
@@ -206,7 +205,7 @@ static void names_of_photos_may_begin_with_classes(void **state)
         for (int k = 0; k < 4; k++)
             fgt_write(fgt_path(folder, photo_names[i].names[k]), "x", 1);
         fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
-        const bool are_named = fgi_look_photos_are_named(catalog, &name, &size);
+        const bool are_named = init_photos_are_named(catalog, &name, &size);
         if (are_named != (photo_names[i].size > 0) ||
             (are_named && (size != photo_names[i].size || name[0] != 'c')))
             fail_msg("case %zu: %d, '%s', %zu", i, are_named, name, size);
@@ -227,7 +226,7 @@ static void photos_are_counted_and_measured(void **state)
 {
     fg_error err = {0};
     fg_catalog *catalog;
-    fgi_look_photos p;
+    init_photos p;
     static const char *const folders[] = {"train/cat", "train/dog", "val/cat", "test"};
     const char *folder = fgt_temp_folder();
     (void)state;
@@ -240,7 +239,7 @@ static void photos_are_counted_and_measured(void **state)
     put_ppm(folder, "val/cat/4.ppm", 10, 10, 3);
     put_ppm(folder, "test/5.ppm", 3, 20, 3);
     fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
-    assert_true(fgi_look_photos_read(catalog, &p, &err));
+    fgt_ok(init_photos_read(catalog, &p, &err));
     assert_true(p.train == 4 && p.val == 1 && p.test == 1 && p.unlabeled_test == 1);
     assert_true(p.many_labels == 0 && p.counts.train[0] == 2 && p.counts.val[0] == 1);
     assert_true(p.probed == 6 && p.bad == 1 && p.gray == 1);
@@ -248,13 +247,13 @@ static void photos_are_counted_and_measured(void **state)
     assert_true(p.short_min == 3 && p.short_median == 5 && p.short_max == 10);
     fgt_close("bytes", p.mean_bytes, (11 + 36 + 11 + 105 + 11 + 144 + 13 + 300 + 12 + 180) / 5.0, 0,
               0);
-    fgi_look_photos_free(&p);
+    fgi_class_counts_fini(&p.counts);
     fg_catalog_destroy(catalog);
 }
 
 /* Files of a folder whose names are those of numbers: a square gray image has the length of its
  * side, "bad" is none. */
-static void init_photos(const char *folder, const char *files, char **out)
+static void init_photos_of(const char *folder, const char *files, char **out)
 {
     static char bytes[200 * 200 + 32];
     char name[64], size[16], top[512];
@@ -273,7 +272,7 @@ static void init_photos(const char *folder, const char *files, char **out)
                   side > 0 ? (size_t)(head + side * side) : 3);
     }
     fgi_buf text = {0};
-    assert_true(init_put(&text, top, &(init_options){0}, &err));
+    fgt_ok(init_config(&text, top, &(init_options){0}, &err));
     *out = fgi_buf_take(&text);
 }
 
@@ -306,7 +305,7 @@ static void photos_have_a_configuration(void **state)
     for (size_t i = 0; i < sizeof photos / sizeof photos[0]; i++) {
         char name[16], *text = NULL;
         (void)snprintf(name, sizeof name, "%zu", i);
-        init_photos(fgt_path(folder, name), photos[i].files, &text);
+        init_photos_of(fgt_path(folder, name), photos[i].files, &text);
         for (int k = 0; k < 4; k++)
             if ((strstr(text, photos[i].parts[k]) != NULL) != (k < 3))
                 fail_msg("%s: '%s' in:\n%s", photos[i].files, photos[i].parts[k], text);
@@ -342,23 +341,23 @@ static const char *put_table(const char *text)
 }
 
 /* "; ignored a,b": the columns that are ignored, or those for data.numeric. */
-static void put_columns(fgi_buf *out, const fgi_look_table *t, bool is_ignored)
+static void put_columns(fgi_buf *out, const init_table *t, bool is_ignored)
 {
     const char *before = is_ignored ? "; ignored " : "; listed ";
     for (size_t k = 0; k < t->column_count; k++) {
-        const fgi_look_column *c = &t->columns[k];
-        if (is_ignored ? c->ignored_because == NULL : !c->is_listed)
+        const fg_csv_column *c = &t->columns[k];
+        if (is_ignored ? c->ignored_because == NULL : !t->is_listed[k])
             continue;
-        fgi_buf_printf(out, "%s%s", before, c->id);
+        fgi_buf_printf(out, "%s%s", before, c->name);
         before = ",";
     }
 }
 
-static void put_table_found(fgi_buf *out, const fgi_look_table *t)
+static void put_table_found(fgi_buf *out, const init_table *t)
 {
     char reason[128];
     bool is_sure = false;
-    const bool is_class = fgi_look_is_classification(t, &is_sure, reason, sizeof reason);
+    const bool is_class = init_table_has_classes(t, &is_sure, reason, sizeof reason);
     fgi_buf_printf(out, "'%c'%s %zu x %zu", t->delimiter, t->delimiter_is_sure ? "" : "?", t->rows,
                    t->column_count);
     if (t->decimal != '.')
@@ -366,7 +365,7 @@ static void put_table_found(fgi_buf *out, const fgi_look_table *t)
     if (!t->has_header || !t->header_is_sure)
         fgi_buf_puts(out, t->has_header ? " header?" : " no header");
     fgi_buf_printf(out, "%s; %s: %s%s; %s%s: %s", t->keeps_words ? " words" : "",
-                   t->columns[t->target].id, t->is_target_given ? "given" : t->target_reason,
+                   t->columns[t->target].name, t->is_target_given ? "given" : t->target_reason,
                    t->is_target_given || t->target_is_sure ? "" : "?",
                    is_class ? "classes" : "numbers", is_sure ? "" : "?", reason);
     put_columns(out, t, false);
@@ -433,18 +432,17 @@ static void tables_are_looked_at(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         fg_error err = {0};
-        fgi_look_table t;
+        init_table t;
         fgi_buf out = {0};
         const char *path = put_table(tables[i].text);
-        if (!fgi_look_table_read(path, &t, &err)) {
+        fg_status status = init_table_read(path, &t, &err);
+        if (status == FG_OK)
+            status = init_table_choose(&t, tables[i].target, &err);
+        if (status == FG_OK)
+            put_table_found(&out, &t);
+        else
             put_message(&out, path, err.message);
-        } else {
-            if (fgi_look_table_choose(path, tables[i].target, &t, &err))
-                put_table_found(&out, &t);
-            else
-                put_message(&out, path, err.message);
-            fgi_look_table_free(&t);
-        }
+        init_table_free(&t);
         if (strcmp(out.data, tables[i].found) != 0)
             fail_msg("%s: %s", tables[i].text, out.data);
         fgi_buf_fini(&out);
@@ -460,18 +458,18 @@ static void pixels_are_square_images(void **state)
                   {65, 65, 9, 0},   {64, 64, 256, 0}, {64, 64, -1, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
-        fgi_look_column columns[82];
+        fg_csv_column columns[82];
         for (int k = 0; k <= images[i].pixels; k++)
-            columns[k] = (fgi_look_column){.kind = "numeric", .is_integer = true, .max = 9};
+            columns[k] = (fg_csv_column){.kind = "numeric", .is_integer = true, .max = 9};
         columns[2].min = images[i].largest < 0 ? -1 : 0;
         columns[3].max = images[i].largest;
-        columns[images[i].target] = (fgi_look_column){.kind = "categorical"};
-        fgi_look_table t = {.column_count = (size_t)images[i].pixels + 1,
-                            .columns = columns,
-                            .target = (size_t)images[i].target};
-        assert_int_equal(fgi_look_image_side(&t), images[i].side);
+        columns[images[i].target] = (fg_csv_column){.kind = "categorical"};
+        init_table t = {.column_count = (size_t)images[i].pixels + 1,
+                        .columns = columns,
+                        .target = (size_t)images[i].target};
+        assert_int_equal(init_table_image_side(&t), images[i].side);
         columns[4].is_integer = false;
-        assert_int_equal(fgi_look_image_side(&t), 0);
+        assert_int_equal(init_table_image_side(&t), 0);
     }
 }
 
@@ -504,9 +502,9 @@ static const struct {
     {"image;label|a.jpg;0|b.jpg;1|", NULL, "label ';' val 2 images"},
 };
 
-static void put_label(fgi_buf *out, const fgi_look_files *f)
+static void put_label(fgi_buf *out, const init_files *f)
 {
-    const fgi_look_list *l = &f->list;
+    const init_list *l = &f->list;
     fgi_buf_printf(out, "%s%s '%c'%s%s %lld images", l->label_column,
                    l->label_is_given  ? " given"
                    : l->label_is_sure ? ""
@@ -521,7 +519,7 @@ static void lists_have_classes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         fg_error err = {0};
-        fgi_look_files files;
+        init_files files;
         fgi_buf out = {0};
         char text[600];
         char *folder = strdup(fgt_temp_folder());
@@ -530,15 +528,15 @@ static void lists_have_classes(void **state)
             "train.csv=%s val.csv=%s test.csv=image,n|a.jpg,1|b.jpg,2| a.jpg b.jpg c.jpg d.jpg",
             lists[i].files, lists[i].files);
         put_files(folder, text);
-        assert_true(fgi_look_at(folder, NULL, &files, &err));
-        assert_ptr_equal(files.kind, &fgi_look_images);
-        if (fgi_look_list_open(&files, lists[i].target, &err))
+        fgt_ok(init_files_find(folder, NULL, &files, &err));
+        assert_ptr_equal(files.kind, &init_images);
+        if (init_list_open(&files, lists[i].target, &err) == FG_OK)
             put_label(&out, &files);
         else
             put_message(&out, folder, err.message);
         if (strcmp(out.data, lists[i].found) != 0)
             fail_msg("%s: %s", lists[i].files, out.data);
-        fgi_look_files_free(&files);
+        init_files_free(&files);
         fgi_buf_fini(&out);
         free(folder);
     }
@@ -552,12 +550,12 @@ static void damage_is_no_mistake_of_options(void **state)
     fgi_buf text = {0};
     char *folder = strdup(fgt_temp_folder());
     put_files(folder, "a.tar=cat");
-    assert_false(init_put(&text, fgt_path(folder, "a.tar"), &(init_options){0}, &err));
-    assert_int_equal(err.status, FG_EFORMAT);
+    assert_int_equal(init_config(&text, fgt_path(folder, "a.tar"), &(init_options){0}, &err),
+                     FG_EFORMAT);
     assert_non_null(strstr(err.message, "a.tar': byte "));
     put_files(folder, "sub/b.pgm=P5|2|2|255|abcd sub/c.pgm=cat");
-    assert_false(init_put(&text, fgt_path(folder, "sub"), &(init_options){0}, &err));
-    assert_int_equal(err.status, FG_EINVAL);
+    assert_int_equal(init_config(&text, fgt_path(folder, "sub"), &(init_options){0}, &err),
+                     FG_EINVAL);
     assert_non_null(strstr(err.message, "contains images without classes: expected "));
     fgi_buf_fini(&text);
     free(folder);

@@ -179,7 +179,7 @@ static void check(const char *path, const row *r)
 
 static void pack(const char *from, const char *to, const fg_pack_build_options *options)
 {
-    fgt_ok(fg_pack_build(from, to, options, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(from, to, options, NULL, &err));
 }
 
 /* A progressive JPEG needs 17 MiB, so with a limit, not all threads decode them at once. */

@@ -154,12 +154,14 @@ static void count_warnings(void *self, fg_log_level level, const char *line)
 static fg_status log_all(void *self, const fg_progress *at, fg_error *err)
 {
     static const float values[] = {1, -2, (float)NAN, 3}, nothing[] = {(float)INFINITY};
-    static const uint8_t pixels[] = {0, 128, 255};
+    static uint8_t pixels[] = {0, 128, 255};
     (void)self;
     FGI_TRY(fg_trainer_log_text(at->trainer, "note", "words", err));
     FGI_TRY(fg_trainer_log_histogram(at->trainer, "values", values, 4, err));
     FGI_TRY(fg_trainer_log_histogram(at->trainer, "nothing", nothing, 1, err));
-    return fg_trainer_log_image(at->trainer, "row", pixels, 1, 3, 1, err);
+    return fg_trainer_log_image(
+        at->trainer, "row", &(fg_image){.pixels = pixels, .height = 1, .width = 3, .channels = 1},
+        err);
 }
 
 static const fg_callback_ops logging = {.log = log_all};
@@ -339,7 +341,7 @@ static void loggers_without_items(void **state)
 static fg_status log_wrong(void *self, const fg_progress *at, fg_error *err)
 {
     const int which = *(const int *)self;
-    static const uint8_t pixel[3];
+    static uint8_t pixel[3];
     char long_name[300];
     memset(long_name, 'a', sizeof long_name);
     long_name[299] = '\0';
@@ -348,9 +350,18 @@ static fg_status log_wrong(void *self, const fg_progress *at, fg_error *err)
     case 1: return fg_trainer_log_text(at->trainer, long_name, "a", err);
     case 2: return fg_trainer_log_text(at->trainer, "\xff", "a", err);
     case 3: return fg_trainer_log_text(at->trainer, "a", "\xff", err);
-    case 4: return fg_trainer_log_image(at->trainer, "a", pixel, 1, 1, 2, err);
-    case 5: return fg_trainer_log_image(at->trainer, "a", pixel, 0, 1, 3, err);
-    default: return fg_trainer_log_image(at->trainer, "a", pixel, 1, 16385, 1, err);
+    case 4:
+        return fg_trainer_log_image(
+            at->trainer, "a", &(fg_image){.pixels = pixel, .height = 1, .width = 1, .channels = 2},
+            err);
+    case 5:
+        return fg_trainer_log_image(
+            at->trainer, "a", &(fg_image){.pixels = pixel, .height = 0, .width = 1, .channels = 3},
+            err);
+    default:
+        return fg_trainer_log_image(
+            at->trainer, "a",
+            &(fg_image){.pixels = pixel, .height = 1, .width = 16385, .channels = 1}, err);
     }
 }
 
@@ -358,14 +369,18 @@ static fg_status log_wrong(void *self, const fg_progress *at, fg_error *err)
 static fg_status log_largest(void *self, const fg_progress *at, fg_error *err)
 {
     enum { NAME = 255, SIDE = 16384 };
-    static const uint8_t pixels[SIDE];
+    static uint8_t pixels[SIDE];
     char name[NAME + 1];
     (void)self;
     memset(name, 'a', NAME);
     name[NAME] = '\0';
     FGI_TRY(fg_trainer_log_text(at->trainer, name, "words", err));
-    FGI_TRY(fg_trainer_log_image(at->trainer, "wide", pixels, 1, SIDE, 1, err));
-    return fg_trainer_log_image(at->trainer, "high", pixels, SIDE, 1, 1, err);
+    FGI_TRY(fg_trainer_log_image(
+        at->trainer, "wide",
+        &(fg_image){.pixels = pixels, .height = 1, .width = SIDE, .channels = 1}, err));
+    return fg_trainer_log_image(
+        at->trainer, "high",
+        &(fg_image){.pixels = pixels, .height = SIDE, .width = 1, .channels = 1}, err);
 }
 
 static fg_status count_item(void *self, const fg_log_item *item, fg_error *err)
@@ -485,7 +500,7 @@ static void fit_images(bool is_float, bool is_image, int count)
     fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
     warnings = 0;
     fg_log_set(count_warnings, NULL);
-    const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err)); /* continues: no images of its own */
     fg_log_set(NULL, NULL);
@@ -538,7 +553,7 @@ static void images_that_are_too_large(void **state)
         fgt_ok(fg_dataset_create(&wide, NULL, &spec, &dataset, &err));
         fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
         fgt_ok(fg_trainer_add_named_callback(trainer, "log_images", "count=3", &err));
-        const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
+        const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = FG_NONE};
         assert_int_equal(fg_trainer_fit(trainer, &own, &data, &err), FG_EINVAL);
         fgt_message_is(err.message, says[i]);
         fg_trainer_destroy(trainer);

@@ -57,7 +57,9 @@ static fg_lr_suggestions of_sweeps(double fall, double noise, uint64_t stream)
     }
     for (size_t s = 0; s < SEGMENTS; s++)
         memcpy(loss + s * count, whole[s], count * sizeof loss[0]);
-    fgt_ok(fg_lr_suggest(lr, loss, count, SEGMENTS, 0, smoothed, &out, &err));
+    fgt_ok(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = count, .segments = SEGMENTS},
+                      smoothed, &out, &err));
     return out;
 }
 
@@ -139,7 +141,9 @@ static void slide_is_fastais(void **state)
         fg_lr_suggestions s;
         fg_error err = {0};
         const int count = (int)sweep(FALL, i == 0 ? 0 : 0.1, (uint64_t)i, loss);
-        fgt_ok(fg_lr_suggest(lr, loss, (size_t)count, 1, 0, smoothed, &s, &err));
+        fgt_ok(fg_lr_suggest(
+            &(fg_lr_losses){.lr = lr, .loss = loss, .count = (size_t)count, .segments = 1},
+            smoothed, &s, &err));
         const int same = fastai_slide(smoothed, count, count * 15 / 100 + 1, s.fall / 2 / count);
         fgt_close("slide", s.slide, lr[same - 1], 0, 1e-12);
         if (i == 0) /* without noise, fastai's own interval and threshold give the same */
@@ -163,13 +167,15 @@ static void slide_is_before_the_minimum(void **state)
     make_lr(1e-7, 1e4);
     for (int i = 0; i < COUNT; i++)
         loss[i] = LEVEL - FALL / (1 + exp(-log(lr[i] / MIDDLE) / 0.8)) + 5 * fmax(log(lr[i]), 0);
-    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1},
+                         NULL, &s, &err));
     assert_true(s.slide > 1e-6 && s.slide < s.valley);
     for (int i = 0; i < COUNT; i++) {
         lr[i] = 1e-4 + i * 1e-3;
         loss[i] = LEVEL - FALL / (1 + exp(-log(lr[i] / MIDDLE) / 0.4)) + 20 * lr[i];
     }
-    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1},
+                         NULL, &s, &err));
     assert_true(s.valley < 1e-2 && (isnan(s.slide) || s.slide < s.valley));
 }
 
@@ -229,15 +235,18 @@ static void divergence_at_the_start(void **state)
         lr[i] = 1e-7 + i * 0.1;
         loss[i] = LEVEL + 0.1 * fmin(i, 20);
     }
-    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1},
+                         NULL, &s, &err));
     assert_true(isnan(s.valley));
     assert_string_equal(s.note, "the loss does not fall clearly between the learning rates 1e-07 "
                                 "and 9.9: it is lowest at 1e-07, one of the first; if it rises "
                                 "from there, use a lower max_lr or an exponential sweep");
-    fgt_ok(fg_lr_suggest(lr, loss, 5, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = 5, .segments = 1}, NULL,
+                         &s, &err));
     assert_string_equal(s.note, "the loss diverges after 5 steps, at the learning rate 0.4: use a "
                                 "lower max_lr or an exponential sweep");
-    fgt_ok(fg_lr_suggest(lr, loss, 1, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = 1, .segments = 1}, NULL,
+                         &s, &err));
     assert_string_equal(s.note, "the loss diverges after 1 step, at the learning rate 1e-07: use a "
                                 "lower min_lr");
 }
@@ -272,13 +281,15 @@ static void other_spacings(void **state)
     for (int i = 0; i < COUNT; i++)
         lr[i] = 1e-4 + i * 2e-4;
     (void)sweep(FALL, 0, 1, loss);
-    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1},
+                         NULL, &s, &err));
     assert_true(fabs(log(s.valley / MIDDLE)) < 0.7);
     make_lr(1e-7, 10);
     const size_t count = sweep(FALL, 0, 1, loss);
     for (size_t i = 0; i < count; i++)
         loss[count + i] = i < count - 12 ? loss[i] : (double)NAN;
-    fgt_ok(fg_lr_suggest(lr, loss, count, 2, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = count, .segments = 2},
+                         NULL, &s, &err));
     assert_true(fabs(log(s.valley / MIDDLE)) < 0.3);
 }
 
@@ -293,8 +304,10 @@ static void losses_of_any_range(void **state)
     const size_t count = sweep(FALL, 0.05, 3, loss);
     for (size_t i = 0; i < count; i++)
         other[i] = 1e6 * (loss[i] - 5); /* negative, large */
-    fgt_ok(fg_lr_suggest(lr, loss, count, 1, 0, NULL, &a, &err));
-    fgt_ok(fg_lr_suggest(lr, other, count, 1, 0, NULL, &b, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = count, .segments = 1},
+                         NULL, &a, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = other, .count = count, .segments = 1},
+                         NULL, &b, &err));
     assert_true(fabs(a.valley - b.valley) <= 1e-9 * a.valley);
     assert_true(fabs(a.steep - b.steep) <= 1e-9 * a.steep);
     assert_true(fabs(a.slide - b.slide) <= 1e-9 * a.slide);
@@ -309,25 +322,56 @@ static void refused(void **state)
     double loss[COUNT];
     make_lr(1e-7, 10);
     (void)sweep(FALL, 0, 1, loss);
-    assert_int_equal(fg_lr_suggest(lr, loss, 0, 1, 0, NULL, &s, &err), FG_EINVAL);
-    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 0, 0, NULL, &s, &err), FG_EINVAL);
-    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 1.5, NULL, &s, &err), FG_EINVAL);
-    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, (double)NAN, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = 0, .segments = 1}, NULL, &s,
+                      &err),
+        FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 0}, NULL,
+                      &s, &err),
+        FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(
+            &(fg_lr_losses){
+                .lr = lr, .loss = loss, .count = COUNT, .segments = 1, .smoothing = 1.5},
+            NULL, &s, &err),
+        FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(
+            &(fg_lr_losses){
+                .lr = lr, .loss = loss, .count = COUNT, .segments = 1, .smoothing = (double)NAN},
+            NULL, &s, &err),
+        FG_EINVAL);
     static const double ones[1025];
-    assert_int_equal(fg_lr_suggest(lr, ones, 1, 1025, 0, NULL, &s, &err), FG_EINVAL);
-    assert_int_equal(fg_lr_suggest(lr, ones, 65537, 1, 0, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = ones, .count = 1, .segments = 1025}, NULL,
+                      &s, &err),
+        FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = ones, .count = 65537, .segments = 1}, NULL,
+                      &s, &err),
+        FG_EINVAL);
     assert_string_equal(err.message, "a curve of 65537 learning rates and 1 segments: expected 1 "
                                      "to 65536, and 1 to 1024");
-    fgt_ok(fg_lr_suggest(lr, ones, 1, 1024, 1, NULL, &s, &err)); /* the most */
+    fgt_ok(fg_lr_suggest(
+        &(fg_lr_losses){.lr = lr, .loss = ones, .count = 1, .segments = 1024, .smoothing = 1}, NULL,
+        &s, &err)); /* the most */
     lr[7] = lr[6];
-    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1}, NULL,
+                      &s, &err),
+        FG_EINVAL);
     assert_non_null(strstr(err.message, "learning rate 7 of the curve"));
     lr[0] = 0;
-    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(
+        fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1}, NULL,
+                      &s, &err),
+        FG_EINVAL);
     make_lr(1e-7, 10);
     for (int i = 0; i < COUNT; i++)
         loss[i] = i % 2 == 0 ? (double)NAN : (double)INFINITY;
-    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = COUNT, .segments = 1},
+                         NULL, &s, &err));
     assert_true(isnan(s.valley));
     assert_string_equal(s.note, "no loss is finite, not even at the lowest learning rate, 1e-07");
 }
@@ -339,7 +383,8 @@ static fg_status scenario(void *self, fg_error *err)
     double loss[COUNT];
     make_lr(1e-7, 10);
     const size_t count = sweep(FALL, 0, 1, loss);
-    return fg_lr_suggest(lr, loss, count, 1, 0, NULL, &s, err);
+    return fg_lr_suggest(&(fg_lr_losses){.lr = lr, .loss = loss, .count = count, .segments = 1},
+                         NULL, &s, err);
 }
 
 static void out_of_memory(void **state)
@@ -431,7 +476,12 @@ static void whole_suggestions(void **state)
         fg_lr_suggestions s;
         fg_error err = {0};
         make_curve(k, x, loss);
-        fgt_ok(fg_lr_suggest(x, loss, curves[k].count, 2, curves[k].smoothing, smoothed, &s, &err));
+        fgt_ok(fg_lr_suggest(&(fg_lr_losses){.lr = x,
+                                             .loss = loss,
+                                             .count = curves[k].count,
+                                             .segments = 2,
+                                             .smoothing = curves[k].smoothing},
+                             smoothed, &s, &err));
         put_suggestions(&out, curves[k].name, &s, smoothed, curves[k].count);
     }
     assert_non_null(out.data);

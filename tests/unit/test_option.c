@@ -223,7 +223,8 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
     assert_int_equal(fg_option_int(v, "count"), 3);
     assert_false(fg_option_is_given(v, "count"));
     assert_int_equal(fg_option_count(v, "sizes"), 2);
-    assert_int_equal(fg_option_set_items(v, "count", NULL, 0, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_set_items(v, "count", &(fg_option_items){NULL, 0, NULL}, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "thing.count: 0 values: expected one");
     fg_option_values_destroy(v);
 }
@@ -257,7 +258,8 @@ static void lists_have_the_number_of_elements_of_their_row(void **state)
     assert_int_equal(fg_option_set(v, "pair", "[auto, 1]", NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "pair: expected a list of 2 numbers, or auto (for example "
                                      "[1, 2]), got 'auto'");
-    assert_int_equal(fg_option_set_items(v, "some", NULL, 0, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_set_items(v, "some", &(fg_option_items){NULL, 0, NULL}, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "some: expected a list of 1 to 3 integers (for example [4]), "
                                      "got 0 elements");
     assert_int_equal(fg_option_set(v, "some", "1,2,3,4", NULL, &err), FG_EINVAL);
@@ -267,11 +269,14 @@ static void lists_have_the_number_of_elements_of_their_row(void **state)
     fg_option_values_destroy(v);
     fgt_ok(fg_option_values_create(NULL, any, 2, &from, &err));
     fgt_ok(fg_option_set(from, "some", "1,2,3,4", NULL, &err));
-    assert_int_equal(fg_option_values_select(from, NULL, pair, 2, &v, &err), FG_EINVAL);
+    assert_int_equal(fg_option_values_select(
+                         from, NULL, &(fg_entry){.options = pair, .option_count = 2}, &v, &err),
+                     FG_EINVAL);
     assert_null(v);
     fgt_ok(fg_option_set(from, "some", "1,2", NULL, &err));
     fgt_ok(fg_option_set(from, "pair", "auto", NULL, &err));
-    fgt_ok(fg_option_values_select(from, NULL, pair, 2, &v, &err));
+    fgt_ok(fg_option_values_select(from, NULL, &(fg_entry){.options = pair, .option_count = 2}, &v,
+                                   &err));
     fg_option_values_destroy(from);
     fg_option_values_destroy(v);
 }
@@ -283,13 +288,14 @@ static void entries_that_yaml_has_split_are_joined(void **state)
         {.text = "stop(after=3"}, {.text = "kind=a)"}, {.text = "say", .is_quoted = true}};
     fg_option_values *v = make();
     fg_error err = {0};
-    fgt_ok(fg_option_set_items(v, "hooks", items, 3, "a.yaml:1:1", &err));
+    fgt_ok(fg_option_set_items(v, "hooks", &(fg_option_items){items, 3, "a.yaml:1:1"}, &err));
     assert_int_equal(fg_option_count(v, "hooks"), 2);
     assert_string_equal(fg_option_string_at(v, "hooks", 0), "stop(after=3, kind=a)");
     assert_string_equal(fg_option_string_at(v, "hooks", 1), "say");
-    assert_int_equal(fg_option_set_items(v, "hooks", items, 1, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_set_items(v, "hooks", &(fg_option_items){items, 1, NULL}, &err),
+                     FG_EINVAL);
     assert_int_equal(fg_option_count(v, "hooks"), 2);
-    fgt_ok(fg_option_set_items(v, "hooks", NULL, 0, NULL, &err));
+    fgt_ok(fg_option_set_items(v, "hooks", &(fg_option_items){NULL, 0, NULL}, &err));
     assert_int_equal(fg_option_count(v, "hooks"), 0);
     fg_option_values_destroy(v);
 }
@@ -497,14 +503,18 @@ static void values_can_be_selected(void **state)
     fg_option_values *v = make(), *selected = NULL;
     fg_error err = {0};
     fgt_ok(fg_option_set(v, "shape", "box", "a.yaml:1:2", &err));
-    fgt_ok(fg_option_values_select(v, NULL, some, 2, &selected, &err));
+    fgt_ok(fg_option_values_select(v, NULL, &(fg_entry){.options = some, .option_count = 2},
+                                   &selected, &err));
     fg_option_values_destroy(v); /* the selection has copies */
     assert_string_equal(fg_option_string(selected, "shape"), "square");
     assert_string_equal(fg_option_alias(selected, "shape"), "box");
     assert_string_equal(fg_option_place(selected, "shape"), "a.yaml:1:2");
     assert_int_equal(fg_option_int(selected, "extra"), 9);
     v = NULL;
-    assert_int_equal(fg_option_values_select(selected, NULL, &other, 1, &v, &err), FG_EINVAL);
+    assert_int_equal(fg_option_values_select(selected, NULL,
+                                             &(fg_entry){.options = &other, .option_count = 1}, &v,
+                                             &err),
+                     FG_EINVAL);
     assert_null(v);
     fg_option_values_destroy(selected);
 }
@@ -581,13 +591,15 @@ static void values_of_a_section_can_be_selected(void **state)
     char where[32];
     fgt_ok(fg_option_values_create(NULL, keys, 2, &v, &err));
     fgt_ok(fg_option_set(v, "model.width", "8", "--model.width", &err));
-    fgt_ok(fg_option_values_select(v, "model", &width, 1, &selected, &err));
+    fgt_ok(fg_option_values_select(v, "model", &(fg_entry){.options = &width, .option_count = 1},
+                                   &selected, &err));
     assert_int_equal(fg_option_int(selected, "width"), 8);
     assert_string_equal(fg_option_where(selected, "width", where, sizeof where), "--model.width");
     assert_int_equal(fg_option_set(selected, "width", "x", NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "model.width: expected an integer (for example 1), got 'x'");
     fg_option_values_destroy(selected);
-    fgt_ok(fg_option_values_select(v, "data", &width, 1, &selected, &err));
+    fgt_ok(fg_option_values_select(v, "data", &(fg_entry){.options = &width, .option_count = 1},
+                                   &selected, &err));
     assert_int_equal(fg_option_int(selected, "width"), 6);
     fg_option_values_destroy(selected);
     fg_option_values_destroy(v);
@@ -601,7 +613,8 @@ static fg_status scenario(void *self, fg_error *err)
     if (status == FG_OK)
         status = fg_option_set_all(v, "shape=box, sizes=[1, 2], where=1, path=x", "--x", err);
     if (status == FG_OK)
-        status = fg_option_values_select(v, NULL, rows, ROWS, &selected, err);
+        status = fg_option_values_select(
+            v, NULL, &(fg_entry){.options = rows, .option_count = ROWS}, &selected, err);
     fg_option_values_destroy(selected);
     fg_option_values_destroy(v);
     return status;

@@ -349,8 +349,9 @@ static void held_out_samples_depend_on_the_seed(void **state)
         if (seed % 2 == 0)
             fgt_ok(fg_pack_arrays(folder, path, &o, NULL, &err));
         else
-            fgt_ok(fg_pack_build(folder, path, &same, NULL, NULL, NULL, &err));
-        fgt_ok(fg_dataset_split(whole, 0.25, seed, &parts[0], &parts[1], &err));
+            fgt_ok(fg_pack_build(folder, path, &same, NULL, &err));
+        fgt_ok(fg_dataset_split(whole, &(fg_split_options){.val_fraction = 0.25, .seed = seed},
+                                &parts[0], &parts[1], &err));
         check_held_out(path, parts, seed);
         fg_dataset_destroy(parts[0]);
         fg_dataset_destroy(parts[1]);
@@ -701,17 +702,19 @@ static void a_pack_of_tokens_is_started_again(void **state)
     (void)state;
     (void)snprintf(text, sizeof text, "%s/again.txt", test_folder());
     fgt_write(text, "0123456789", 10);
-    fg_pack_build_options o = {.sequence = 3, .progress_s = FG_ZERO};
-    assert_int_equal(fg_pack_build(text, path, &o, stop_at, &stop, &built, &err), FG_ESTOPPED);
+    fg_pack_build_options o = {
+        .sequence = 3, .progress_s = FG_ZERO, .progress = stop_at, .progress_self = &stop};
+    assert_int_equal(fg_pack_build(text, path, &o, &built, &err), FG_ESTOPPED);
     o.sequence = 2;
-    assert_int_equal(fg_pack_build(text, path, &o, stop_at, &never, &built, &err), FG_EINVAL);
+    o.progress_self = &never;
+    assert_int_equal(fg_pack_build(text, path, &o, &built, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "again.pack.partial' was written from other inputs or with "
                                         "other options: restart (--restart) to discard it"));
     o.restart = true;
-    fgt_ok(fg_pack_build(text, path, &o, stop_at, &never, &built, &err));
+    fgt_ok(fg_pack_build(text, path, &o, &built, &err));
     assert_true(built.sample_count == 4 && built.record_count == 4 && !built.is_set);
     o.restart = false;
-    assert_int_equal(fg_pack_build(text, path, &o, stop_at, &never, &built, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_build(text, path, &o, &built, &err), FG_EINVAL);
     fgt_message_is(err.message, "'~/again.pack' exists: remove it, replace it (--replace), or "
                                 "choose another name");
 }
@@ -727,10 +730,10 @@ static void limits_and_shards_of_tokens(void **state)
     (void)snprintf(text, sizeof text, "%s/limited.txt", test_folder());
     fgt_write(text, "0123456789", 10);
     fg_pack_build_options o = {.sequence = 2, .replace = true, .limit = 3};
-    fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(text, path, &o, &built, &err));
     assert_int_equal(built.sample_count, 3);
     o.shard_bytes = 4180; /* 4096, a header of 80 bytes, and 3: one record each */
-    fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(text, path, &o, &built, &err));
     assert_true(built.is_set && built.sample_count == 3);
     fg_pack *pack = open_pack(path);
     assert_int_equal(fg_pack_info_of(pack)->shard_count, 3);
@@ -752,14 +755,13 @@ static void options_of_images_are_refused(void **state)
     (void)state;
     write_npy(folder, "x.npy", FG_F32, 1, (int64_t[]){4}, (float[]){1, 2, 3, 4});
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(
-            fg_pack_build(folder, path_of("plain.pack"), &rows[i], NULL, NULL, NULL, &err),
-            FG_EINVAL);
+        assert_int_equal(fg_pack_build(folder, path_of("plain.pack"), &rows[i], NULL, &err),
+                         FG_EINVAL);
         fgt_message_is(err.message, "'~/plain' has arrays: codec, presize, variants, a test split "
                                     "and stratify are for images");
     }
     const fg_pack_build_options good = {.variant_count = 1, .val_fraction = 0.5};
-    fgt_ok(fg_pack_build(folder, path_of("plain.pack"), &good, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(folder, path_of("plain.pack"), &good, NULL, &err));
     fg_pack *pack = open_pack(path_of("plain.pack"));
     fg_pack_entry entry;
     fgt_ok(fg_pack_entry_at(pack, 2, &entry, &err));
@@ -790,11 +792,11 @@ static void progress_is_reported(void **state)
     (void)snprintf(folder, sizeof folder, "%s", new_folder("progress"));
     write_npy(folder, "x.npy", FG_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6});
     write_npy(folder, "val_x.npy", FG_F32, 2, (int64_t[]){1, 2}, (float[]){7, 8});
-    const fg_pack_build_options o = {.progress_s = FG_ZERO};
-    assert_int_equal(fg_pack_build(folder, path, &o, see, &s, NULL, &err), FG_ESTOPPED);
+    const fg_pack_build_options o = {.progress_s = FG_ZERO, .progress = see, .progress_self = &s};
+    assert_int_equal(fg_pack_build(folder, path, &o, NULL, &err), FG_ESTOPPED);
     assert_string_equal(err.message, "stopped after 1 of 4 samples: start again to continue");
     s = (seen){.stops_at = -1};
-    fgt_ok(fg_pack_build(folder, path, &o, see, &s, NULL, &err));
+    fgt_ok(fg_pack_build(folder, path, &o, NULL, &err));
     assert_int_equal(s.calls, 3);
     assert_true(s.last.done == 4 && s.last.total == 4 && s.last.size_bytes == 24);
     assert_true(s.last.rate > 0 && s.last.remaining_s >= 0 && s.last.remaining_s < 1e-9);

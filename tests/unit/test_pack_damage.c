@@ -177,10 +177,9 @@ static int read_all(fg_pack *pack, bool is_mapped, int64_t *out_record)
         char name[32], buffer[PACK_MADE_LARGEST];
         fg_error err = {0};
         const void *data;
-        size_t size;
-        const fg_status status = is_mapped
-                                     ? fg_pack_record(pack, i, &data, &size, &err)
-                                     : fg_pack_read(pack, i, buffer, sizeof buffer, &size, &err);
+        size_t size = sizeof buffer;
+        const fg_status status = is_mapped ? fg_pack_record(pack, i, &data, &size, &err)
+                                           : fg_pack_read(pack, i, buffer, &size, &err);
         if (status == FG_OK)
             continue;
         (void)snprintf(name, sizeof name, "record %d ('", (int)i);
@@ -498,7 +497,7 @@ static void shrinks_while_open(void **state)
         memset(&entry, 0xff, sizeof entry);
         assert_int_equal(fg_pack_entry_at(pack, 56, &entry, &err), FG_EIO);
         assert_memory_equal(&entry, &none, sizeof none);
-        assert_int_equal(fg_pack_read(pack, 57, buffer, sizeof buffer, &size, &err), FG_EIO);
+        assert_int_equal(fg_pack_read(pack, 57, buffer, &size, &err), FG_EIO);
         assert_int_equal(fg_pack_intact(pack, &err), FG_EIO);
         fg_pack_close(pack);
     }

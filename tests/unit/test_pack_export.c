@@ -568,19 +568,19 @@ static void records_are_selected(void **state)
     fg_pack *pack = small_pack("select.pack");
     fgt_ok(fg_pack_select(pack, NULL, records, 40, &count, &err));
     assert_int_equal(count, 40);
-    fg_pack_selection s = {.split = "val", .class_name = "dog"};
+    fg_pack_select_options s = {.split = "val", .class_name = "dog"};
     fgt_ok(fg_pack_select(pack, &s, records, 40, &count, &err));
     assert_int_equal(count, 4); /* 31, 33, 35, 37 */
     assert_int_equal(records[0], 31);
     assert_int_equal(records[3], 37);
-    s = (fg_pack_selection){.split = "none"};
+    s = (fg_pack_select_options){.split = "none"};
     fgt_ok(fg_pack_select(pack, &s, records, 40, &count, &err));
     assert_int_equal(count, 1);
-    s = (fg_pack_selection){.limit = 7};
+    s = (fg_pack_select_options){.limit = 7};
     fgt_ok(fg_pack_select(pack, &s, records, 5, &count, &err));
     assert_int_equal(count, 5);
 
-    s = (fg_pack_selection){.shuffle = true, .seed = 3, .split = "train"};
+    s = (fg_pack_select_options){.shuffle = true, .seed = 3, .split = "train"};
     fgt_ok(fg_pack_select(pack, &s, records, 40, &count, &err));
     assert_int_equal(count, 30);
     uint64_t seen = 0;
@@ -595,21 +595,21 @@ static void records_are_selected(void **state)
     fgt_ok(fg_pack_select(pack, &s, again, 40, &count, &err));
     assert_memory_not_equal(records, again, 10 * sizeof *again);
 
-    s = (fg_pack_selection){.class_name = "dogs"};
+    s = (fg_pack_select_options){.class_name = "dogs"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/select.pack: no class is named 'dogs'; did you mean 'dog'?");
-    s = (fg_pack_selection){.class_name = "cog"}; /* two letters from cat, the first class */
+    s = (fg_pack_select_options){.class_name = "cog"}; /* two letters from cat, the first class */
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/select.pack: no class is named 'cog'; did you mean 'dog'?");
-    s = (fg_pack_selection){.class_name = "giraffe"};
+    s = (fg_pack_select_options){.class_name = "giraffe"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/select.pack: no class is named 'giraffe'");
-    s = (fg_pack_selection){.split = "valid"};
+    s = (fg_pack_select_options){.split = "valid"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_EINVAL);
     assert_string_equal(err.message, "expected a split, train, val, test or none, got 'valid'");
-    s = (fg_pack_selection){.limit = -1};
+    s = (fg_pack_select_options){.limit = -1};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_EINVAL);
-    assert_string_equal(err.message, "fg_pack_selection.limit is -1: expected at least 0");
+    assert_string_equal(err.message, "fg_pack_select_options.limit is -1: expected at least 0");
     fg_pack_close(pack);
 }
 
@@ -626,7 +626,7 @@ static const fg_pack_entry some_entries[] = {
 };
 
 static const struct {
-    fg_pack_selection s;
+    fg_pack_select_options s;
     int64_t capacity, count, records[3];
 } selections[] = {
     {{.limit = 0}, 9, 3, {0, 2, 3}},

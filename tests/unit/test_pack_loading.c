@@ -325,7 +325,7 @@ static void the_next_batch_is_requested(void **state)
     fg_dataset_destroy(parts[0]);
     for (int i = 0; i < 2; i++)
         parts[i] = asking(&a[i]);
-    fgt_ok(fg_dataset_mix(parts, NULL, 2, NULL, &dataset, &err));
+    fgt_ok(fg_dataset_mix(parts, 2, NULL, &dataset, &err));
     expect_requests(dataset, 2 * COUNT, a, 2);
     for (int i = 0; i < 2; i++)
         fg_dataset_destroy(parts[i]);
@@ -340,7 +340,7 @@ typedef struct mixed_parts {
 static fg_status make_mix(void *self, fg_error *e)
 {
     fg_dataset *mix;
-    const fg_status status = fg_dataset_mix(((mixed_parts *)self)->at, NULL, 3, NULL, &mix, e);
+    const fg_status status = fg_dataset_mix(((mixed_parts *)self)->at, 3, NULL, &mix, e);
     fg_dataset_destroy(mix);
     return status;
 }
@@ -364,7 +364,7 @@ static void a_mix_reports_the_damage_of_all_parts(void **state)
     fgt_ok(fg_dataset_subset(pack, both, 2, &parts.at[1], &err));
     fgt_ok(fg_dataset_subset(pack, fine, 1, &parts.at[2], &err));
     fg_dataset_destroy(pack);
-    fgt_ok(fg_dataset_mix(parts.at, NULL, 3, NULL, &mix, &err));
+    fgt_ok(fg_dataset_mix(parts.at, 3, NULL, &mix, &err));
     assert_int_equal(fg_dataset_damaged(mix, &message), 0);
     assert_string_equal(message, "");
     for (int64_t i = 0; i < fg_dataset_count(mix); i++)

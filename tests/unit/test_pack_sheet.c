@@ -226,7 +226,7 @@ static void mistakes_are_reported(void **state)
     pack_sheet_options o = {.rows = 1};
     o.select.class_name = "rd";
     assert_int_equal(drawn(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
-    o.select = (fg_pack_selection){.split = "test"};
+    o.select = (fg_pack_select_options){.split = "test"};
     assert_int_equal(drawn(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/colors.pack: no record is selected");
     assert_int_equal(drawn(colors_pack(), NULL, "/no/such/x.png", &text, &err), FG_ENOTFOUND);

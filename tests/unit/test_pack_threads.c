@@ -25,10 +25,10 @@ static void *read_all(void *self)
         fg_error err = {0};
         const int64_t record = (i * (2 * r->number + 1) + r->number) % COUNT;
         const void *data;
-        size_t size;
-        const fg_status status =
-            r->number % 2 == 0 ? fg_pack_record(r->pack, record, &data, &size, &err)
-                               : fg_pack_read(r->pack, record, buffer, sizeof buffer, &size, &err);
+        size_t size = sizeof buffer;
+        const fg_status status = r->number % 2 == 0
+                                     ? fg_pack_record(r->pack, record, &data, &size, &err)
+                                     : fg_pack_read(r->pack, record, buffer, &size, &err);
         if (status != FG_OK)
             (void)atomic_fetch_add(&r->failures, 1);
         fg_pack_prefetch(r->pack, &record, 1);

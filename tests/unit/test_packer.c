@@ -259,8 +259,8 @@ static int64_t pack_coefficients(const char *name, const fgt_jpeg_spec *specs, i
     (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), name));
     (void)snprintf(path, sizeof(path), "%s.pack", folder);
     write_sources(folder, specs, count, has_png);
-    fgt_ok(fg_pack_build(folder, path, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT}, NULL,
-                         NULL, &built, &err));
+    fgt_ok(fg_pack_build(folder, path, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT},
+                         &built, &err));
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
     for (int i = 0; i < count; i++)
         own[i] = has_own(pack, i, &specs[i]);
@@ -415,7 +415,7 @@ static void a_source_is_checked_without_packing(void **state)
 {
     fg_pack_built built;
     const char *folder = half_folder();
-    fgt_ok(fg_pack_check_source(folder, NULL, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_check_source(folder, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 1);
     assert_int_equal(built.skip_count, 2); /* the lists */
@@ -426,13 +426,13 @@ static void a_source_is_checked_without_packing(void **state)
                                          .codec = FG_PACK_CHOICE_RAW,
                                          .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8},
                                          .variant_count = 3}; /* ignored */
-    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), &parts, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), &parts, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
     assert_true(built.codec == FG_PACK_CHOICE_FILE && built.encoded_count == 0);
     fg_pack_built_fini(&built);
-    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), &parts, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), &parts, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 1);
     assert_string_equal(built.bad[0].reason, "none.jpg: line 1: no such file");
@@ -446,10 +446,11 @@ static void checks_can_be_stopped(void **state)
     const char *folder = half_folder();
     const fg_pack_build_options often = {.thread_count = 1, .progress_s = FG_ZERO},
                                 tokens = {.sequence = 4};
-    assert_int_equal(fg_pack_check_source(folder, &often, stop, &(int64_t){1}, &built, &err),
-                     FG_ESTOPPED);
+    assert_int_equal(
+        fg_pack_check_source(folder, photos_reported(&often, stop, &(int64_t){1}), &built, &err),
+        FG_ESTOPPED);
     assert_string_equal(err.message, "stopped after 1 of 2 images");
-    assert_int_equal(fg_pack_check_source(folder, &tokens, NULL, NULL, &built, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_check_source(folder, &tokens, &built, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "checked' has no image files to check"));
 }
 
@@ -467,7 +468,7 @@ static void images_with_warnings_are_counted(void **state)
     fgt_write(fgt_path(folder, "c.jpg"), flawed, file.size + 40);
     for (int is_tolerant = 0; is_tolerant < 2; is_tolerant++) {
         const fg_pack_build_options o = {.tolerate_corruption = is_tolerant};
-        fgt_ok(fg_pack_check_source(folder, &o, NULL, NULL, &built, &err));
+        fgt_ok(fg_pack_check_source(folder, &o, &built, &err));
         assert_int_equal(built.flawed_count, 1 + is_tolerant);
         assert_int_equal(built.sample_count, 2 + is_tolerant);
         assert_int_equal(built.bad_count, 1 - is_tolerant);
@@ -491,7 +492,7 @@ static void tolerated_jpegs_are_encoded_again(void **state)
                                             .tolerate_corruption = true};
     const char *folder = half_folder();
     char *out = strdup(fgt_path(fgt_temp_folder(), "tolerant.pack"));
-    fgt_ok(fg_pack_build(folder, out, &tolerant, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(folder, out, &tolerant, &built, &err));
     assert_int_equal(built.flawed_count, 1);
     assert_int_equal(built.encoded_count, 1);
     fg_pack_built_fini(&built);
@@ -516,7 +517,7 @@ static void tolerated_jpegs_have_any_codec(void **state)
                                             FG_PACK_CHOICE_DCT};
     for (int i = 0; i < 3; i++) {
         tolerant.codec = others[i];
-        fgt_ok(fg_pack_build(folder, out, &tolerant, NULL, NULL, &built, &err));
+        fgt_ok(fg_pack_build(folder, out, &tolerant, &built, &err));
         assert_int_equal(built.flawed_count, 1);
         assert_int_equal(built.encoded_count, i > 0); /* a file remains as it is */
         fg_pack_built_fini(&built);
@@ -585,7 +586,7 @@ static fg_pack *build_folder(const char *source, const fg_pack_build_options *op
     fg_pack *pack = NULL;
     fg_pack_built unused;
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
-    fgt_ok(fg_pack_build(source, path, options, NULL, NULL, built != NULL ? built : &unused, &err));
+    fgt_ok(fg_pack_build(source, path, options, built != NULL ? built : &unused, &err));
     if (built == NULL)
         fg_pack_built_fini(&unused);
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));

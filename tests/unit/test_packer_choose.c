@@ -21,7 +21,7 @@ static void expect_failure(const char *source, const fg_pack_build_options *opti
                            fg_status expected, const char *message)
 {
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
-    const fg_status got = fg_pack_build(source, path, options, NULL, NULL, NULL, &err);
+    const fg_status got = fg_pack_build(source, path, options, NULL, &err);
     if (got != expected || strstr(err.message, message) == NULL)
         fail_msg("expected '%s', got %s: %s", message, fg_status_name(got), err.message);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -118,7 +118,7 @@ static void the_codec_depends_on_rate_sizes_and_space(void **state)
         fg_pack_built built;
         const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
         fgt_ok(fgi_pack_build_set(&o, "presize", choices[i].presize, &err));
-        fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+        fgt_ok(fg_pack_build(source, path, &o, &built, &err));
         const char *reason = strstr(built.reason, choices[i].reason);
         if (built.codec != choices[i].codec || reason == NULL ||
             (strstr(choices[i].reason, " free") != NULL && strcmp(reason, choices[i].reason) != 0))
@@ -153,8 +153,7 @@ static void the_size_of_a_pack_is_estimated(void **state)
         fg_pack_build_options o = {
             .rate = 1, .variant_count = estimates[i].variants, .measure = measure_at_once};
         fgt_ok(fgi_pack_build_set(&o, "presize", estimates[i].presize, &err));
-        fgt_ok(fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built,
-                             &err));
+        fgt_ok(fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, &built, &err));
         const double one = estimates[i].pixels > 0 ? 0.375 * estimates[i].pixels : (double)size;
         (void)snprintf(expected, sizeof expected, "; the pack needs about %s, and ",
                        fgi_bytes_words(2 * one));
@@ -175,7 +174,7 @@ static void the_loader_measures_each_codec(void **state)
         fg_pack_built built;
         fgt_ok(fgi_pack_build_set(&o, "presize", "square=32,upscale", &err));
         fgt_ok(fg_pack_build(variants == 1 ? source : unlabeled,
-                             fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built, &err));
+                             fgt_path(fgt_temp_folder(), "p.pack"), &o, &built, &err));
         assert_non_null(strstr(built.reason, "/s from jpeg"));
         assert_null(strstr(built.reason, " 0/s from "));
         fg_pack_built_fini(&built);
@@ -208,17 +207,17 @@ static void a_rate_that_cannot_be_measured_is_an_error(void **state)
     fg_pack_built built;
     fg_pack_build_options o = {.rate = 250, .measure = cannot_measure, .measure_self = &status};
     fgt_ok(fgi_pack_build_set(&o, "presize", "square=64,upscale", &err));
-    if (fg_pack_build(source, path, &o, NULL, NULL, NULL, &err) != FG_EUNSUPPORTED)
+    if (fg_pack_build(source, path, &o, NULL, &err) != FG_EUNSUPPORTED)
         fail_msg("%s", err.message);
     assert_string_equal(err.message, "measuring the speed of codec dct: no such model");
     assert_int_equal(fgt_count_entries(folder), 0);
     status = FG_EINVAL;
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(source, path, &o, &built, &err));
     assert_int_equal(built.codec, FG_PACK_CHOICE_RAW);
     fg_pack_built_fini(&built);
     o.measure = never_measure; /* of no codec */
     o.replace = true;
-    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "measuring the speed of codec jpeg: no such model");
 }
 
@@ -231,10 +230,10 @@ static void a_damaged_image_is_reported_as_with_a_given_codec(void **state)
     fg_pack_built built;
     fg_pack_build_options o = {.rate = 1, .measure = measure_known, .measure_self = &calls};
     fgt_write(fgt_path(source, "cat/damaged.jpg"), "\xff\xd8\xff", 3);
-    assert_int_not_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_OK);
+    assert_int_not_equal(fg_pack_build(source, path, &o, NULL, &err), FG_OK);
     assert_true(strncmp(err.message, "cat/damaged.jpg: ", 17) == 0);
     o.skip_bad = true;
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(source, path, &o, &built, &err));
     assert_int_equal(built.bad_count, 1);
     assert_int_equal(fgt_count_entries(folder), 2); /* and the list of the damaged one */
     fg_pack_built_fini(&built);
@@ -253,11 +252,11 @@ static void a_folder_of_the_user_stays(void **state)
     fgt_write(fgt_path(trial, "trial.pack"), "of a killed one", 15);
     fgt_write(fgt_path(trial, "trial.pack.partial.jsonl"), "of a killed one", 15);
     fgt_write(fgt_path(trial, "trial.pack.bad.jsonl"), "of a killed one", 15);
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(source, path, &o, NULL, &err));
     assert_int_equal(fgt_count_entries(folder), 1);
     assert_int_equal(mkdir(trial, 0700), 0);
     fgt_write(fgt_path(trial, "mine"), "", 0);
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(source, path, &o, NULL, &err));
     assert_int_equal(fgt_count_entries(trial), 1);
 }
 
@@ -341,7 +340,7 @@ static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **sta
     o.space_bytes = 1000;
     const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
     expect_failure(source, &o, FG_EIO, "70 samples need about ");
-    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EIO);
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, &err), FG_EIO);
     assert_int_equal(fgt_count_entries(folder), 0); /* so other options can be tried */
     expect_failure(source, &o, FG_EIO, "70 samples need about ");
     assert_non_null(strstr(err.message, "but only 1.0 kB are free for '"));
@@ -351,7 +350,7 @@ static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **sta
     expect_failure(source, &o, FG_EIO, "64 samples need about ");
     o.limit = 63; /* too few for an estimate */
     fg_pack_built built;
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(source, path, &o, &built, &err));
     int64_t others = 0; /* which are not JPEGs */
     for (int64_t i = 0; i < 63; i++)
         others += i * 70 / 63 % 2;
@@ -373,8 +372,7 @@ static void the_estimate_of_the_size_has_a_margin(void **state)
     o.space_bytes = (uint64_t)(70 * (mean - half * (2 / sqrt(15) + 0.01)));
     expect_failure(source, &o, FG_EIO, "70 samples need about ");
     o.space_bytes = (uint64_t)(70 * (mean - half * (2 / sqrt(15) - 0.01)));
-    fgt_ok(
-        fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, &err));
 }
 
 static bool stop_at(void *self, const fg_pack_progress *progress)
@@ -397,16 +395,18 @@ static void the_space_of_a_resumed_build_is_that_of_the_rest(void **state)
     }
     free(photos_read(fgt_path(source, "000.jpg"), &size));
     path = fgt_path(fgt_temp_folder(), "p.pack");
-    assert_int_equal(fg_pack_build(source, path, &o, stop_at, &last, NULL, &err), FG_ESTOPPED);
+    assert_int_equal(fg_pack_build(source, path, photos_reported(&o, stop_at, &last), NULL, &err),
+                     FG_ESTOPPED);
     assert_string_equal(err.message, "stopped after 100 of 170 samples: start again to continue");
     o.space_bytes = 70 * size - 1;
-    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EIO);
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, &err), FG_EIO);
     assert_non_null(strstr(err.message, "70 samples need about "));
     o.space_bytes = 70 * size;
     last = 107;
-    assert_int_equal(fg_pack_build(source, path, &o, stop_at, &last, NULL, &err), FG_ESTOPPED);
+    assert_int_equal(fg_pack_build(source, path, photos_reported(&o, stop_at, &last), NULL, &err),
+                     FG_ESTOPPED);
     o.space_bytes = 1;
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(source, path, &o, NULL, &err));
 }
 
 /* The codec is chosen once: later, another rate would lead to another one. */
@@ -424,9 +424,11 @@ static void a_resumed_build_keeps_its_codec(void **state)
                                    .measure = measure_known,
                                    .measure_self = &calls};
         const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
-        assert_int_equal(fg_pack_build(source, path, &o, stop_at, &last, NULL, &err), FG_ESTOPPED);
+        assert_int_equal(
+            fg_pack_build(source, path, photos_reported(&o, stop_at, &last), NULL, &err),
+            FG_ESTOPPED);
         o.rate = 1;
-        fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+        fgt_ok(fg_pack_build(source, path, &o, &built, &err));
         assert_int_equal(built.codec, FG_PACK_CHOICE_SEG);
         assert_int_equal(calls, 2);
         assert_int_equal(built.resumed_count, 3);
@@ -450,9 +452,10 @@ static void a_given_codec_has_no_reason(void **state)
                                .measure = measure_known,
                                .measure_self = &calls};
     const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
-    assert_int_equal(fg_pack_build(source, path, &o, stop_at, &last, NULL, &err), FG_ESTOPPED);
+    assert_int_equal(fg_pack_build(source, path, photos_reported(&o, stop_at, &last), NULL, &err),
+                     FG_ESTOPPED);
     o.codec = FG_PACK_CHOICE_SEG;
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(source, path, &o, &built, &err));
     assert_int_equal(built.resumed_count, 3);
     assert_string_equal(built.reason, "");
     assert_null(strstr(fgi_pack_built_text(&built, path, text, sizeof text), "the model needs"));

@@ -49,7 +49,8 @@ static int build_until(const char *path, int64_t samples, int signal_number)
         o.handle_signals = signal_number != 0;
         last = samples;
         with_signal = signal_number;
-        const fg_status status = fg_pack_build(source, path, &o, end_after, NULL, NULL, &err);
+        const fg_status status =
+            fg_pack_build(source, path, photos_reported(&o, end_after, NULL), NULL, &err);
         _exit(status == FG_ESTOPPED ? STOPPED : status == FG_OK ? 0 : FAILED);
     }
     int status = 0;
@@ -67,7 +68,8 @@ static int check_until_terminated(void)
         o.handle_signals = true;
         last = 5;
         with_signal = SIGTERM;
-        _exit(fg_pack_check_source(source, &o, end_after, NULL, &built, &err) == FG_ESTOPPED
+        _exit(fg_pack_check_source(source, photos_reported(&o, end_after, NULL), &built, &err) ==
+                      FG_ESTOPPED
                   ? STOPPED
                   : FAILED);
     }
@@ -81,7 +83,7 @@ static int64_t complete(const char *path)
 {
     char a[600], b[600];
     fg_pack_built built;
-    fgt_ok(fg_pack_build(source, path, &options, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(source, path, &options, &built, &err));
     assert_int_equal(built.record_count, 2 * (SAMPLES - 2));
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[0].name, "cat/empty.jpg");
@@ -255,7 +257,7 @@ static void replace(const char *name, const char *image)
 
 static void expect_changed(const char *path, const char *message)
 {
-    assert_int_equal(fg_pack_build(source, path, &options, NULL, NULL, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_build(source, path, &options, NULL, &err), FG_EINVAL);
     if (strstr(err.message, message) == NULL)
         fail_msg("%s", err.message);
 }
@@ -292,14 +294,14 @@ static void other_options_do_not_continue(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         o = options;
         fgt_ok(fgi_pack_build_set(&o, others[i][0], others[i][1], &err));
-        assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
+        assert_int_equal(fg_pack_build(source, path, &o, NULL, &err), FG_EINVAL);
         if (strstr(err.message, "written from other inputs or with other options") == NULL)
             fail_msg("%s: %s", others[i][0], err.message);
     }
     o.restart = true;
     photos_pack(source, path, &o);
     o.restart = false;
-    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, &err), FG_EINVAL);
     fgt_message_is(err.message,
                    "'~/p.pack' exists: remove it, replace it (--replace), or choose another name");
     o.replace = true;
@@ -338,8 +340,9 @@ static void what_was_packed_before_is_measured_again(void **state)
     photos_pack(folder, once, &o);
     with_signal = 0;
     for (last = 2; last < 6; last++)
-        assert_int_equal(fg_pack_build(folder, twice, &o, end_after, NULL, NULL, &err),
-                         FG_ESTOPPED);
+        assert_int_equal(
+            fg_pack_build(folder, twice, photos_reported(&o, end_after, NULL), NULL, &err),
+            FG_ESTOPPED);
     o.thread_count = 1;
     photos_pack(folder, twice, &o);
     photos_check_same(once, twice);
@@ -377,8 +380,8 @@ static void another_list_does_not_continue(void **state)
                                       "\"label\":\"x\",\"group\":\"2\"}\n{\"path\":\"b.jpg\",%s}\n",
                                       lists[i][k]);
             fgt_write(list, text, (size_t)size);
-            const fg_status status =
-                fg_pack_build(list, path, &o, k == 0 ? end_after : NULL, NULL, NULL, &err);
+            const fg_status status = fg_pack_build(
+                list, path, photos_reported(&o, k == 0 ? end_after : NULL, NULL), NULL, &err);
             assert_int_equal(status, k == 0                                   ? FG_ESTOPPED
                                      : i + 1 < sizeof lists / sizeof lists[0] ? FG_EINVAL
                                                                               : FG_OK);
@@ -394,7 +397,7 @@ static void a_full_disk_is_an_error_and_the_build_continues(void **state)
     if (child == 0) {
         (void)signal(SIGXFSZ, SIG_IGN);
         (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){5000000, 5000000});
-        const fg_status status = fg_pack_build(source, path, &options, NULL, NULL, NULL, &err);
+        const fg_status status = fg_pack_build(source, path, &options, NULL, &err);
         const bool is_good =
             status == FG_EIO && strstr(err.message, "cannot write") != NULL &&
             strstr(err.message, "\nwhat was written is in the partial pack: free some "

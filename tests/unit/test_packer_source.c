@@ -24,7 +24,7 @@ static void expect_failure(const char *source, const fg_pack_build_options *opti
                            fg_status expected, const char *message)
 {
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
-    const fg_status got = fg_pack_build(source, path, options, NULL, NULL, NULL, &err);
+    const fg_status got = fg_pack_build(source, path, options, NULL, &err);
     if (got != expected || strstr(err.message, message) == NULL)
         fail_msg("expected '%s', got %s: %s", message, fg_status_name(got), err.message);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -95,7 +95,7 @@ static void bad_images_are_left_out_and_listed(void **state)
     o.skip_bad = true;
     put_bad(source);
     memset(&built, 0xff, sizeof(built));
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(source, path, &o, &built, &err));
     assert_int_equal(built.sample_count, 8);
     assert_int_equal(built.bad_count, 3);
     assert_int_equal(built.skip_count, 1);
@@ -118,7 +118,7 @@ static void bad_images_are_left_out_and_listed(void **state)
     assert_int_equal(unlink(fgt_path(source, "dog/notes.txt")), 0);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(unlink(fgt_path(source, rows[i].name)), 0);
-    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(source, path, &o, NULL, &err));
     assert_int_not_equal(access(list, F_OK), 0);
 }
 
@@ -182,7 +182,7 @@ static void rows_without_a_file_are_left_out_like_bad_images(void **state)
                               &err));
     expect_failure(csv, &o, FG_ENOTFOUND, "'no.jpg' in '");
     fgt_ok(fgi_pack_build_set(&o, "bad", "skip", &err));
-    fgt_ok(fg_pack_build(csv, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_build(csv, fgt_path(fgt_temp_folder(), "p.pack"), &o, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.skip_count, 1);
     fg_pack_built_fini(&built);
@@ -260,8 +260,8 @@ static void many_missing_images_in_a_row_are_an_error(void **state)
     for (int kept = 115; kept >= -1; kept -= 116) {
         fg_pack_built built;
         vanishing v = {.source = make_grays(), .kept = kept};
-        const fg_status status = fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"), &o,
-                                               remove_some, &v, &built, &err);
+        const fg_status status = fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"),
+                                               photos_reported(&o, remove_some, &v), &built, &err);
         if (kept < 0) {
             assert_int_equal(status, FG_ENOTFOUND);
             assert_non_null(
@@ -273,7 +273,7 @@ static void many_missing_images_in_a_row_are_an_error(void **state)
         assert_int_equal(built.bad_count, 109);
         fg_pack_built_fini(&built);
         v.source = make_grays();
-        fgt_ok(fg_pack_check_source(v.source, &o, remove_some, &v, &built, &err));
+        fgt_ok(fg_pack_check_source(v.source, photos_reported(&o, remove_some, &v), &built, &err));
         assert_int_equal(built.sample_count, 61);
         assert_int_equal(built.bad_count, 109);
         fg_pack_built_fini(&built);
@@ -287,8 +287,8 @@ static void a_bad_image_ends_a_row_of_missing_ones(void **state)
         .codec = FG_PACK_CHOICE_FILE, .thread_count = 1, .skip_bad = true, .progress_s = FG_ZERO};
     fg_pack_built built;
     vanishing v = {.source = make_grays(), .kept = 115, .is_text = true};
-    fgt_ok(fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"), &o, remove_some, &v,
-                         &built, &err));
+    fgt_ok(fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"),
+                         photos_reported(&o, remove_some, &v), &built, &err));
     assert_int_equal(built.sample_count, 60);
     assert_int_equal(built.bad_count, 110);
     fg_pack_built_fini(&built);
@@ -787,7 +787,7 @@ static fg_status build(void *self, fg_error *error)
                                      .replace = true};
     const char *const *paths = self;
     fg_pack_built built;
-    const fg_status status = fg_pack_build(paths[0], paths[1], &o, NULL, NULL, &built, error);
+    const fg_status status = fg_pack_build(paths[0], paths[1], &o, &built, error);
     fg_pack_built_fini(&built);
     return status;
 }

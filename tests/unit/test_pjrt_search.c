@@ -53,7 +53,9 @@ static size_t search(const char *accelerator, const fg_client_options *opt,
 {
     fg_error err = {0};
     size_t count;
-    fgt_ok(fg_plugin_search(accelerator, opt, out, 40, &count, &err));
+    fg_client_options options = opt != NULL ? *opt : (fg_client_options){0};
+    options.accelerator = accelerator;
+    fgt_ok(fg_plugin_search(&options, out, 40, &count, &err));
     assert_true(count <= 40);
     return count;
 }
@@ -198,11 +200,15 @@ static void search_counts_beyond_its_room(void **state)
     fg_plugin_candidate c[40], two[2];
     size_t count;
     const size_t all = search("cuda", NULL, c);
-    fgt_ok(fg_plugin_search("cuda", NULL, two, 2, &count, &err));
+    fg_client_options options = {.accelerator = "cuda"};
+    fgt_ok(fg_plugin_search(&options, two, 2, &count, &err));
     assert_int_equal(count, all);
     assert_string_equal(two[1].path, c[1].path);
-    assert_int_equal(fg_plugin_search("abacus", NULL, two, 2, &count, &err), FG_EINVAL);
+    options.accelerator = "abacus";
+    assert_int_equal(fg_plugin_search(&options, two, 2, &count, &err), FG_EINVAL);
     assert_string_equal(err.message, "unknown accelerator 'abacus': expected cpu, cuda or tpu");
+    assert_int_equal(fg_plugin_search(NULL, two, 2, &count, &err), FG_EINVAL);
+    assert_string_equal(err.message, "unknown accelerator '(none)': expected cpu, cuda or tpu");
 }
 
 static void nothing_found_says_where_and_what_to_type(void **state)

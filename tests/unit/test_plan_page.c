@@ -81,7 +81,7 @@ static bool try_page(const char *path, const char *config_path, const json_t *ro
     fgi_buf text = {0};
     fgi_plan_page_put(&text, config_path, root);
     fgt_ok(fgi_buf_status(&text, &err));
-    const bool is_written = out_file_write(path, text.data, text.size, &err);
+    const bool is_written = out_file_write(path, text.data, text.size, &err) == FG_OK;
     fgi_buf_fini(&text);
     return is_written;
 }

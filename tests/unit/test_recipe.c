@@ -205,7 +205,7 @@ static fg_status open_and_run(fg_error *err)
 static fg_status look_at_data(fg_error *err)
 {
     fgi_buf text = {0};
-    fg_status status = init_put(&text, "rows.csv", &(init_options){0}, err) ? FG_OK : err->status;
+    fg_status status = init_config(&text, "rows.csv", &(init_options){0}, err);
     if (status == FG_OK) {
         (void)key_help_put(&text, "trainer");
         status = fgi_buf_status(&text, err);
@@ -620,7 +620,7 @@ static void init_names_a_file(void **state)
         char expected[32], *out = init_name(names[i][0], ".yaml");
         (void)snprintf(expected, sizeof expected, "%s.yaml", names[i][1]);
         assert_string_equal(out, expected);
-        fg_free(out);
+        free(out);
     }
 }
 

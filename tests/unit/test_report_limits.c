@@ -14,7 +14,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "doc/chart.h"
-#include "doc/html.h"
+#include "doc/doc.h"
 #include "report/reports.h"
 #include "report/run_view.h"
 #include "sheet.h"

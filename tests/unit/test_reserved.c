@@ -14,7 +14,7 @@
 #include "base/reserved.h"
 #include "mesh/mesh.h"
 #include "reserved_rows.h"
-#include "train/step.h"
+#include "train/step/stage.h"
 
 /* ---- what refuses it ------------------------------------------------------------------------- */
 
@@ -69,11 +69,14 @@ static void end_trace(fg_trace *trace, fg_error *err)
         end_trace(trace, err);                                                                     \
     }
 
+static fg_array *array;
+static fg_batch_fit fit_of_batch;
 static fg_ckpt *ckpt;
 static fg_dataset *dataset;
 static fg_client *client;
 static fg_host *host;
 static fg_profile *profile;
+static fg_lr_suggestions suggestions;
 static fg_trainer *trainer;
 static fg_variable *variable;
 static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
@@ -81,6 +84,9 @@ static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
 BY_STATUS(fg_ckpt_options, fg_ckpt_open_with("nowhere", &o, &ckpt, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
+BY_STATUS(fg_array_options, fg_array_create_sharded(NULL, &type3, NULL, &o, &array, err))
+BY_STATUS(fg_batch_find_options, fg_trainer_find_batch(NULL, NULL, NULL, &o, &fit_of_batch, err))
+BY_STATUS(fg_lr_losses, fg_lr_suggest(&o, NULL, &suggestions, err))
 BY_STATUS(fg_profile_options, fg_profile_start(NULL, &o, &profile, err))
 BY_STATUS(fg_sharding_rule, fgi_rule_check(NULL, &o, err))
 BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
@@ -312,6 +318,8 @@ static void by_fg_fit_data(fg_error *err)
 static const reserved_row refused[] = {
     ROW(fg_adam_options),
     ROW(fg_affine_options),
+    ROW(fg_array_options),
+    ROW(fg_batch_find_options),
     ROW(fg_batch_norm_options),
     ROW(fg_callback_ops),
     ROW(fg_logger_ops),
@@ -332,6 +340,7 @@ static const reserved_row refused[] = {
     ROW(fg_linear_options),
     ROW(fg_load_options),
     ROW(fg_loss_scale_options),
+    ROW(fg_lr_losses),
     ROW(fg_loss_entry),
     ROW(fg_mesh_options),
     ROW(fg_model_entry),
@@ -395,11 +404,12 @@ static const char *const borrowed[] = {
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_log_node",     "fg_attachment", "fg_ckpt_tensor", "fg_option_text", "fg_error",
-    "fg_field",        "fg_image_box",  "fg_init",        "fg_mesh_axis",   "fg_mesh_info",
-    "fg_model_shape",  "fg_metric",     "fg_scalar",      "fg_tensor",      "fg_type",
-    "fg_format_files", "fg_sample_key", "fg_log_setting", "fg_epoch_part",  "fg_sample_row",
-    "fg_ints",         "fg_floats",     "fg_strings",     "fg_amount",
+    "fg_log_node",       "fg_attachment", "fg_ckpt_tensor", "fg_option_text", "fg_error",
+    "fg_field",          "fg_image_box",  "fg_init",        "fg_mesh_axis",   "fg_mesh_info",
+    "fg_model_shape",    "fg_metric",     "fg_scalar",      "fg_tensor",      "fg_type",
+    "fg_format_files",   "fg_sample_key", "fg_log_setting", "fg_epoch_part",  "fg_sample_row",
+    "fg_ints",           "fg_floats",     "fg_strings",     "fg_amount",      "fg_option_items",
+    "fg_program_arrays",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -469,8 +479,8 @@ static void library_clears_what_it_fills(void **state)
     fgt_ok(fg_input_rate_measure(parts.train, NULL, 1e-3, &rate, &err));
     assert_int_equal(fg_image_probe("none", NULL, 0, &image, &err), FG_EFORMAT);
     fgt_ok(fg_topology_describe("v5e:2x4", &topology, &err));
-    fgt_ok(fg_plugin_search("cpu", &(fg_client_options){.plugin_path = "p.so"}, &candidate, 1,
-                            &count, &err));
+    fgt_ok(fg_plugin_search(&(fg_client_options){.accelerator = "cpu", .plugin_path = "p.so"},
+                            &candidate, 1, &count, &err));
     fg_module *root = root_of();
     assert_true(fg_module_info_at(root, 0, &module));
     assert_true(IS_CLEAR(fg_csv_parts, parts));

@@ -20,7 +20,7 @@
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"
 #include "recipe/sweep_record.h"
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 /* ---- notes about probable mistakes ----------------------------------------------------------- */

@@ -150,7 +150,7 @@ static void causes_in_the_trainer(void **state)
     fg_trainer *trainer = toy_trainer(own, &(fg_trainer_options){.limits.max_epochs = 2});
     freezer f = {.trainer = trainer};
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &f, &err));
-    fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     static fg_compile_event all[FG_MAX_COMPILE_EVENTS];
     assert_int_equal(fg_client_compiles(own, all, FG_MAX_COMPILE_EVENTS), 3);
@@ -217,8 +217,8 @@ static void other_fields_are_another_program(void **state)
                                       .field_count = others[i].field_count,
                                       .class_count = TOY_CLASSES};
         fgt_ok(fg_dataset_create(&ops, NULL, &spec, &other, &err));
-        const fg_fit_data data = {.val = val_data, .batch_size = 4, .workers = -1};
-        const fg_fit_data later = {.val = other, .batch_size = 4, .workers = -1};
+        const fg_fit_data data = {.val = val_data, .batch_size = 4, .workers = FG_NONE};
+        const fg_fit_data later = {.val = other, .batch_size = 4, .workers = FG_NONE};
         fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
         assert_int_equal(fg_trainer_validate(trainer, &task, &later, &err) == FG_OK,
                          others[i].says == NULL);
@@ -248,7 +248,7 @@ static void a_parameter_frozen_between_fits(void **state)
     fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
     for (int i = 0; i < 3; i++) {
         const fg_fit_data data = {
-            .train = i == 1 ? val_data : train_data, .batch_size = 4, .workers = -1};
+            .train = i == 1 ? val_data : train_data, .batch_size = 4, .workers = FG_NONE};
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         assert_int_equal(fg_trainer_result(trainer)->compiles, i < 2);
         if (i == 0)
@@ -267,7 +267,7 @@ static void the_update_is_a_program(void **state)
     fgt_ok(fg_client_open(&own_options, &own, &err));
     fg_trainer *trainer = toy_trainer(
         own, &(fg_trainer_options){.numerics.accumulate_grad_batches = 2, .limits.max_epochs = 1});
-    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_client_compiles(own, all, FG_MAX_COMPILE_EVENTS), 2);
     is(&all[0], "train_step", "", "", "", "", 0);

@@ -18,8 +18,7 @@
 #include "toy_place.h"
 #include "train/trainer.h"
 #include "train/trainer_options.h"
-#include "train/trainer_options.h"
-#include "train/watchdog.h"
+#include "train/watch/watch.h"
 
 static fgi_buf talk;
 
@@ -270,7 +269,7 @@ static fg_status fit_killable(const char *folder, counter *c, fg_error *err)
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.ckpt_every_steps = 1,
                                         .checkpoints.resume = "auto"};
-    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = FG_NONE};
     fg_trainer *trainer = toy_trainer(client, &options);
     assert_int_equal(fg_trainer_add_callback(trainer, &ops, c, err), FG_OK);
     const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
@@ -453,9 +452,9 @@ static void each_call_takes_its_part(void **state)
     static recorder r;
     int64_t rows = 0;
     fg_dataset *test = toy_data(9, 3), *predict = toy_data(13, 4);
-    const fg_fit_data parts[] = {{.val = val_data, .batch_size = 4, .workers = -1},
-                                 {.test = test, .batch_size = 4, .workers = -1},
-                                 {.predict = predict, .batch_size = 4, .workers = -1}};
+    const fg_fit_data parts[] = {{.val = val_data, .batch_size = 4, .workers = FG_NONE},
+                                 {.test = test, .batch_size = 4, .workers = FG_NONE},
+                                 {.predict = predict, .batch_size = 4, .workers = FG_NONE}};
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
     r = (recorder){0};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
@@ -737,7 +736,7 @@ static fg_status noted_run(const char *folder, const char *resume, const char *d
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.ckpt_every_epochs = FG_NONE,
                                         .checkpoints.resume = resume};
-    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = FG_NONE};
     fg_trainer *trainer = toy_trainer(client, &options);
     *noted = (noted_fit){.stop_at = noted->stop_at, .first_saved = -1};
     assert_int_equal(fg_trainer_add_callback(trainer, &ops, noted, err), FG_OK);

@@ -212,7 +212,7 @@ static bool run(void)
                                         .checkpoints.wait_for_saves = true};
     fg_trainer *trainer = toy_trainer(client, &options);
     const fg_fit_data data = {
-        .train = train_data, .batch_size = BATCH, .workers = -1, .no_shuffle = true};
+        .train = train_data, .batch_size = BATCH, .workers = FG_NONE, .no_shuffle = true};
     fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
     for (int i = 0; i < COLUMNS; i++)
         slept[i] = 1e-3 * delay_ms;
@@ -276,7 +276,7 @@ static void reads_have_places(void **state)
                                                .output.log_every = 4,
                                                .checkpoints.run_dir = fgt_temp_folder()});
     const fg_fit_data data = {
-        .train = train_data, .val = train_data, .batch_size = BATCH, .workers = -1};
+        .train = train_data, .val = train_data, .batch_size = BATCH, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     const size_t count = fg_client_host_reads(own, reads, FG_MAX_HOST_READS);
     assert_int_equal(fg_client_host_reads(own, reads, 1), count);

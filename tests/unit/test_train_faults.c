@@ -44,8 +44,11 @@ static fixture begin(const fg_trainer_options *options, int workers)
     o.devices.client = f.client;
     o.limits.max_epochs = o.limits.max_epochs != 0 ? o.limits.max_epochs : 4;
     fgt_ok(toy_create(&o, &f.trainer, &err));
-    f.data = (fg_fit_data){
-        .train = f.train, .val = f.val, .predict = f.val, .batch_size = 4, .workers = workers};
+    f.data = (fg_fit_data){.train = f.train,
+                           .val = f.val,
+                           .predict = f.val,
+                           .batch_size = 4,
+                           .workers = workers < 0 ? FG_NONE : workers};
     return f;
 }
 
@@ -518,7 +521,7 @@ static void a_sample_that_cannot_be_read(void **state)
         assert_non_null(strstr(err.message, "sample 6 is torn"));
         assert_int_equal(fg_trainer_result(f.trainer)->steps, 1);
         atomic_store(&bad, -1); /* fixed: the batch is read again */
-        f.data.workers = -1;
+        f.data.workers = FG_NONE;
         fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
         assert_int_equal(fg_trainer_result(f.trainer)->steps, 12);
         fg_dataset_destroy(data);
@@ -588,7 +591,7 @@ static fg_status fit_in_folder(const fixture *f, int64_t steps, const char *resu
                                         .checkpoints.overwrite = resume == NULL,
                                         .checkpoints.keep_checkpoints = 2, /* the first one too */
                                         .checkpoints.resume = resume};
-    const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = FG_NONE};
     fg_trainer *trainer = NULL;
     fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK)

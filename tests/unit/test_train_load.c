@@ -33,7 +33,7 @@ static fg_status fit(const fg_trainer_options *options, const fg_task *what, rec
 {
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
-    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = FG_NONE};
     o.devices.client = client;
     fg_status status = toy_create(&o, &trainer, err);
     if (status == FG_OK)
@@ -193,7 +193,7 @@ static void missing_files_are_reported(void **state)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     const char *folder = fgt_temp_folder();
-    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = FG_NONE};
     const fg_trainer_options rows[] = {
         {.devices.client = client, .checkpoints.resume = "/no/such/checkpoint"},
         {.devices.client = client, .checkpoints.resume = "last", .checkpoints.run_dir = folder},
@@ -502,7 +502,7 @@ static void an_evaluation_names_what_it_loads(void **state)
         fg_error err = {0};
         fg_trainer *trainer = NULL;
         char path[sizeof saved];
-        const fg_fit_data data = {.val = train_data, .batch_size = 4, .workers = -1};
+        const fg_fit_data data = {.val = train_data, .batch_size = 4, .workers = FG_NONE};
         (void)snprintf(path, sizeof path, "%.900s%s", saved, i == 0 ? "" : "/model.safetensors");
         const fg_trainer_options options = {
             .devices.client = client, .checkpoints.resume = path, .seed = 5};
@@ -521,7 +521,7 @@ static void weights_are_loaded_once(void **state)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     float bias[TOY_CLASSES] = {1, 2, 3}, got[TOY_CLASSES];
-    const fg_fit_data data = {.val = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.val = train_data, .batch_size = 4, .workers = FG_NONE};
     const fg_trainer_options options = {.devices.client = client, .checkpoints.weights = saved};
     fgt_ok(toy_create(&options, &trainer, &err));
     for (int i = 0; i < 2; i++) {
@@ -640,7 +640,7 @@ static void a_trainer_opens_and_closes_its_own_client(void **state)
     (void)state;
     fg_error err = {0};
     fg_trainer *trainer = NULL;
-    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = FG_NONE};
     assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
     fgt_ok(toy_create(&(fg_trainer_options){.devices.cache_dir = ""}, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));

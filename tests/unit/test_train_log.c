@@ -17,11 +17,11 @@
 #include "base/rng.h"
 #include "terminal.h"
 #include "toy_place.h"
-#include "train/feed.h"
-#include "train/ledger.h"
+#include "train/step/feed.h"
+#include "train/watch/watch.h"
 #include "log/logger.h"
 #include "pjrt/plugin.h"
-#include "train/run_folder.h"
+#include "train/watch/call.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)
@@ -471,7 +471,8 @@ static fg_status fit_task(const fg_task *one, const char *folder, FILE *progress
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.resume = folder != NULL ? "auto" : NULL,
                                         .output.progress = progress};
-    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {
+        .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     fg_status status = toy_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, one, &data, err);

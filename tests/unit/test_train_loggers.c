@@ -372,7 +372,8 @@ static fg_status fit_with_board(const char *folder, const char *loggers, bool is
                                         .checkpoints.wait_for_saves = true,
                                         .output.log_every = 1,
                                         .output.loggers = loggers};
-    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {
+        .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     assert_int_equal(toy_create(&options, &trainer, err), FG_OK);
     assert_int_equal(fg_trainer_add_logger(trainer, &ops, b, err), FG_OK);
     set_info(trainer);
@@ -471,7 +472,8 @@ static void a_blocked_logger_delays_no_step(void **state)
                                         .checkpoints.run_dir = fgt_temp_folder(),
                                         .checkpoints.ckpt_every_epochs = FG_NONE,
                                         .output.log_every = 1};
-    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {
+        .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     blocked b = {0};

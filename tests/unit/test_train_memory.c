@@ -13,7 +13,7 @@
 #include "fakepjrt/fake_control.h"
 #include "golden.h"
 #include "toy.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 
 enum { SAMPLES = 1000, LIMIT = 6000 };
 
@@ -37,7 +37,7 @@ static fixture begin(int64_t batch_size)
     fgt_ok(fg_client_open(&client, &f.client, &err));
     fgt_ok(toy_create(&(fg_trainer_options){.devices.client = f.client, .limits.max_steps = 2},
                       &f.trainer, &err));
-    f.data = (fg_fit_data){.train = f.train, .batch_size = batch_size, .workers = -1};
+    f.data = (fg_fit_data){.train = f.train, .batch_size = batch_size, .workers = FG_NONE};
     return f;
 }
 
@@ -77,7 +77,9 @@ static void the_largest_batch_is_found(void **state)
         fixture f = begin(starts[i]);
         fake.set("memory_limit_bytes", LIMIT);
         const long runs = fake.get("executions");
-        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data,
+                                     &(fg_batch_find_options){.tried = on_tried, .self = &t}, &fit,
+                                     &err));
         assert_int_equal(fake.get("executions"), runs); /* nothing was executed */
         assert_int_equal(fit.limit_bytes, LIMIT);
         assert_false(fit.all_fit);
@@ -120,7 +122,9 @@ static void put_search(size_t i, FILE *out)
     fg_dataset_destroy(f.train);
     f.data.train = f.train = toy_data(searches[i].samples, 1);
     fake.set("memory_limit_bytes", searches[i].limit);
-    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data,
+                                 &(fg_batch_find_options){.tried = on_tried, .self = &t}, &fit,
+                                 &err));
     (void)fprintf(out, "%d samples, %ld x %ld bytes, starting at %d:", (int)searches[i].samples,
                   searches[i].devices, searches[i].limit, (int)searches[i].start);
     for (int k = 0; k < t.count; k++)
@@ -153,7 +157,9 @@ static int64_t need_of(int64_t batch_size, int64_t limit, bool *out_fits)
     fg_batch_fit fit;
     fixture f = begin(batch_size);
     fake.set("memory_limit_bytes", (long)limit);
-    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data,
+                                 &(fg_batch_find_options){.tried = on_tried, .self = &t}, &fit,
+                                 &err));
     end(&f);
     *out_fits = t.fits[0];
     return t.need[0];
@@ -188,7 +194,7 @@ static void all_samples_fit(void **state)
     fg_batch_fit fit;
     fixture f = begin(0);
     fake.set("memory_limit_bytes", 1 << 30);
-    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, &fit, &err));
     assert_true(fit.all_fit);
     assert_int_equal(fit.batch_size, SAMPLES);
     end(&f);
@@ -210,8 +216,7 @@ static void few_samples(void **state)
         fg_dataset_destroy(f.train);
         f.data.train = f.train = toy_data(rows[i].samples, 1);
         fake.set("memory_limit_bytes", 1 << 30);
-        const fg_status status =
-            fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err);
+        const fg_status status = fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, &fit, &err);
         assert_string_equal(status == FG_OK ? "" : err.message, rows[i].message);
         assert_int_equal(fit.batch_size, status == FG_OK ? 1 : 0);
         assert_true(fit.all_fit == (status == FG_OK));
@@ -237,12 +242,14 @@ static void a_batch_that_does_not_run_is_lowered(void **state)
         fg_batch_fit fit;
         fixture f = begin(32);
         fake.set("memory_limit_bytes", LIMIT);
-        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, &fit, &err));
         assert_false(fit.was_run);
         const int64_t found = fit.batch_size, need = fit.need_bytes;
         assert_true(found > 32);
         fake.set(errors[i], 8); /* RESOURCE_EXHAUSTED */
-        fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data, on_failed, &t, &fit, &err));
+        fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data,
+                                  &(fg_batch_find_options){.tried = on_failed, .self = &t}, &fit,
+                                  &err));
         assert_true(fit.was_run);
         assert_int_equal(t.count, 2);
         assert_true(t.batch[0] == found && !t.fits[0] && t.batch[1] == fit.batch_size && t.fits[1]);
@@ -263,21 +270,20 @@ static void without_a_batch_that_runs_it_is_0(void **state)
     tries t = {0};
     fg_batch_fit fit = {.batch_size = 3};
     fixture f = begin(2);
-    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, &fit, &err));
     fit = (fg_batch_fit){.batch_size = 3, .all_fit = true};
     fake.set("execute_error", 8);
-    fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data,
+                              &(fg_batch_find_options){.tried = on_tried, .self = &t}, &fit, &err));
     assert_true(!fit.was_run && !fit.all_fit && fit.batch_size == 0 && fit.need_bytes == -1);
     assert_int_equal(t.count, 3);
     fake.set("execute_error", 13); /* INTERNAL is another error */
     fit.batch_size = 3;
-    assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err),
-                     FG_EDEVICE);
+    assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, &fit, &err), FG_EDEVICE);
     fake.set("execute_error", 0);
     fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
     fit.batch_size = 0;
-    assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err),
-                     FG_EINVAL);
+    assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, &fit, &err), FG_EINVAL);
     assert_string_equal(err.message, "batch_size is 0: expected at least 1");
     end(&f);
 }
@@ -292,7 +298,8 @@ static void batches_are_lowered_in_steps(void **state)
     fg_batch_fit fit = {.batch_size = 41};
     fixture f = begin(2);
     fake.set("execute_error", 8);
-    fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data,
+                              &(fg_batch_find_options){.tried = on_tried, .self = &t}, &fit, &err));
     fake.set("execute_error", 0);
     assert_int_equal(t.count, 4 + 15);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
@@ -310,7 +317,7 @@ static void the_hosts_memory_counts(void **state)
         fg_batch_fit fit;
         fake.set("devices", i + 1);
         fixture f = begin(0);
-        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, &fit, &err));
         limits[i] = fit.limit_bytes;
         end(&f);
     }

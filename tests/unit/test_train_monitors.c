@@ -122,7 +122,7 @@ static fg_status fit_with(const place *where, fg_trainer_options options,
     const fg_fit_data fit_data = {.train = data,
                                   .global_batch_size =
                                       where->devices > BATCH ? where->devices : BATCH,
-                                  .workers = -1};
+                                  .workers = FG_NONE};
     line_count = 0;
     options.devices.client = client;
     options.output.log_every = 2;

@@ -36,7 +36,7 @@ static fg_result fit(bool is_v5e, int accumulate, int devices)
         &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
         &client, &err));
     fg_dataset *data = toy_data(64, 1);
-    const fg_fit_data fit_data = {.train = data, .batch_size = BATCH, .workers = -1};
+    const fg_fit_data fit_data = {.train = data, .batch_size = BATCH, .workers = FG_NONE};
     fgt_ok(toy_create(&(fg_trainer_options){.limits.max_epochs = 2,
                                             .devices.client = client,
                                             .numerics.accumulate_grad_batches = accumulate},
@@ -137,9 +137,9 @@ static void matmuls_by_their_dtype(void **state)
             &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
             &client, &err));
         fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
-        fgt_ok(fg_trainer_fit(trainer, &task,
-                              &(fg_fit_data){.train = data, .batch_size = BATCH, .workers = -1},
-                              &err));
+        fgt_ok(fg_trainer_fit(
+            trainer, &task, &(fg_fit_data){.train = data, .batch_size = BATCH, .workers = FG_NONE},
+            &err));
         cost = fg_trainer_step_cost(trainer);
         fgt_close("flops", cost.flops, toy_flops + 768, 0, 0);
         fgt_close("emulated", cost.flops_emulated, emulated, 0, 0);

@@ -93,8 +93,14 @@ static void wrong_data_are_refused(void **state)
     } rows[] = {
         {true, {.val = val_data}, "no training data were given"},
         {false, {.train = train_data}, "no validation data were given: set val of fg_fit_data"},
-        {true, {.train = train_data, .batch_size = -1}, "batch_size is -1: expected at least 1"},
-        {false, {.val = val_data, .batch_size = -1}, "batch_size is -1: expected at least 1"},
+        {true,
+         {.train = train_data, .batch_size = -1},
+         "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
+         "'-1'"},
+        {false,
+         {.val = val_data, .batch_size = -1},
+         "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
+         "'-1'"},
         {true,
          {.train = few, .batch_size = 4, .drop_last = true},
          "an epoch has no step: 3 samples in batches of 4 (the incomplete one is dropped)"},
@@ -114,6 +120,22 @@ static void wrong_data_are_refused(void **state)
     }
     fg_dataset_destroy(few);
     fg_dataset_destroy(none);
+}
+
+/* A fit does not validate then; a validation that was asked for is not one of all batches. */
+static void a_validation_of_no_batch_is_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_trainer_options options = {
+        .limits = {.max_epochs = 1, .limit_val_batches.count = FG_NONE}};
+    fg_trainer *trainer = toy_trainer(client, &options);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_validate(trainer, &task, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "trainer.limit_val_batches: expected at least one batch, got 0");
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
 }
 
 static void no_plugin_no_training(void **state)
@@ -226,7 +248,7 @@ static void overfitting_does_not_shuffle(void **state)
         fgt_ok(fg_dataset_create(&ops, NULL, &spec, &data, &err));
         fg_trainer *trainer = toy_trainer(
             client, &(fg_trainer_options){.devices.client = client, .limits = limits[i]});
-        const fg_fit_data fits = {.train = data, .batch_size = 4, .workers = -1};
+        const fg_fit_data fits = {.train = data, .batch_size = 4, .workers = FG_NONE};
         reads = 0;
         fgt_ok(fg_trainer_fit(trainer, &task, &fits, &err));
         assert_int_equal(fg_trainer_result(trainer)->steps, 2);
@@ -318,7 +340,7 @@ static void other_data_after_a_sample(void **state)
     r = (recorder){.at_event = "batch_end", .at_count = 1, .status = FG_ESTOPPED};
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
-    fg_fit_data data = {.train = train_data, .batch_size = 1, .workers = -1};
+    fg_fit_data data = {.train = train_data, .batch_size = 1, .workers = FG_NONE};
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
     for (int i = 0; i < 2; i++) {
         data.train = other[i];
@@ -753,6 +775,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_a_tpu_does_not_compute_in_is_refused),
     cmocka_unit_test(missing_arguments_are_refused),
     cmocka_unit_test(wrong_data_are_refused),
+    cmocka_unit_test(a_validation_of_no_batch_is_refused),
     cmocka_unit_test(no_plugin_no_training),
     cmocka_unit_test(limits_end_the_run),
     cmocka_unit_test(overfitting_does_not_shuffle),

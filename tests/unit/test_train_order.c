@@ -186,7 +186,7 @@ static void a_later_fit_may_have_another_order(void **state)
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
         const fg_fit_data data = {.train = dataset,
                                   .batch_size = 4,
-                                  .workers = -1,
+                                  .workers = FG_NONE,
                                   .no_shuffle = fits[i].no_shuffle,
                                   .drop_last = fits[i].drop_last};
         read_count = 0;
@@ -204,9 +204,9 @@ static void a_later_fit_may_have_another_order(void **state)
 /* An epoch for each row, with one Trainer: of the data that note what is read, or of others. */
 static const struct {
     bool is_other;
-    int workers, threads;
-} later[] = {{false, -1, 0}, {true, -1, 0}, {true, 2, 2},
-             {true, 2, 2},   {true, 1, 1},  {true, 0, -1}};
+    int64_t workers, threads;
+} later[] = {{false, FG_NONE, 0}, {true, FG_NONE, 0}, {true, 2, 2},
+             {true, 2, 2},        {true, 1, 1},       {true, 0, -1}};
 
 static void a_later_fit_may_have_other_data_and_threads(void **state)
 {

@@ -15,7 +15,7 @@
 #include "fakepjrt/fake_control.h"
 #include "golden.h"
 #include "toy.h"
-#include "train/progress.h"
+#include "train/progress/progress.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
@@ -85,7 +85,7 @@ static void every_variant_completes_its_cycle(void **state)
                                                 .lr.base_batch_size = 4 * accumulate,
                                                 .lr.schedule = &schedule};
             fg_dataset *train = toy_data(127, 1);
-            const fg_fit_data data = {.train = train, .batch_size = 2, .workers = -1};
+            const fg_fit_data data = {.train = train, .batch_size = 2, .workers = FG_NONE};
             fg_fit_settings before;
             hide_plugin();
             fgt_ok(fg_trainer_preview(&options, &data, 0.1, &before, &err));
@@ -263,8 +263,8 @@ static const previewed previews[] = {
     {64, 0, 3, false, {.max_steps = 4}, "4", NULL, UNSCALED, false},
     {64, 0, 12, false, {.max_steps = 4}, "4", NULL, UNSCALED, false},
     {64, -1, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
-    {64, INT32_MAX, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
-    {64, INT32_MAX, 0, false, {.max_steps = 4}, "2", NULL, UNSCALED, false},
+    {64, 1 << 24, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
+    {64, 1 << 24, 0, false, {.max_steps = 4}, "128", NULL, UNSCALED, false},
     {64, INT64_C(1) << 31, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
     {64, 0, -2, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
     {64, 4, 4, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
@@ -600,7 +600,8 @@ static void print_fit(size_t i, fg_dataset *train, FILE *out)
     const fg_trainer_options chosen = with_fake(options);
     fgt_ok(toy_create(&chosen, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &printer, out, &err));
-    const fg_fit_data data = {.train = train, .batch_size = printed[i].batch_size, .workers = -1};
+    const fg_fit_data data = {
+        .train = train, .batch_size = printed[i].batch_size, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
     if (printed[i].limits.max_epochs >= 0) /* the rest: steps are those in total */
         fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));

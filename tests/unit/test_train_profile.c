@@ -13,7 +13,7 @@
 #include "base/timeline.h"
 #include "toy_place.h"
 #include "trace_file.h"
-#include "train/profile_steps.h"
+#include "train/watch/profile_steps.h"
 #include "wire.h"
 
 static char said[2048]; /* by the library's log */
@@ -329,7 +329,7 @@ static int lost_with(fg_client *opened, int tracks)
     fg_fit_data data = global_data();
     fg_trainer *trainer = NULL;
     fg_error err = {0};
-    data.workers = -1;
+    data.workers = FG_NONE;
     said[0] = '\0';
     fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &tracks, &err));

@@ -12,12 +12,11 @@
 #include "base/thread.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/feed.h"
-#include "train/input_report.h"
-#include "train/ledger.h"
-#include "train/metrics.h"
-#include "train/call.h"
-#include "train/sample_rows.h"
+#include "train/step/feed.h"
+#include "train/watch/watch.h"
+#include "train/state/metrics.h"
+#include "train/watch/call.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 static fake_control fake;
@@ -433,7 +432,7 @@ static void measured_times_are_between_the_delay_and_the_clock(void **state)
     fg_trainer *trainer =
         toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 1, .output.log_every = 8});
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &seen, &err));
-    const fg_fit_data data = {.train = train, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.train = train, .batch_size = 4, .workers = FG_NONE};
     fake.set("delay_ms", DELAY_MS);
     fake.set("compile_ms", COMPILE_MS);
     const int64_t begin = fgi_now_ns();
@@ -505,7 +504,7 @@ static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
     r = (recorder){0};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     const fg_fit_data data = {
-        .train = train, .batch_size = s->batch, .drop_last = s->drop_last, .workers = -1};
+        .train = train, .batch_size = s->batch, .drop_last = s->drop_last, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     const fg_result *result = fg_trainer_result(trainer);
     const fg_fit_settings *settings = fg_trainer_settings(trainer);
@@ -559,7 +558,7 @@ static void batches_of_a_validation(void **state)
                                   .limits.limit_val_batches.fraction = validations[row].share});
         r = (recorder){0};
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
-        const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};
+        const fg_fit_data data = {.val = val, .batch_size = 4, .workers = FG_NONE};
         fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
         assert_int_equal(recorder_count(&r, "batch_end"), validations[row].batches);
         const fg_evaluation *e = NULL;
@@ -582,7 +581,7 @@ static void a_fit_times_its_steps(void **state)
     } rows[] = {{1, 1, 8, 7}, {1, 2, 8, 4}, {2, 1, 4, 4}, {3, 2, 3, 2}};
     (void)state;
     const fg_fit_data data = {
-        .train = toy_data(32, 1), .val = toy_data(9, 2), .batch_size = 4, .workers = -1};
+        .train = toy_data(32, 1), .val = toy_data(9, 2), .batch_size = 4, .workers = FG_NONE};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         int64_t samples = 0;
@@ -626,7 +625,7 @@ static void a_test_counts_classes_and_rows(void **state)
     const fg_evaluation *e = NULL;
     fg_error err = {0};
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
-    const fg_fit_data data = {.test = toy_data(9, 1), .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.test = toy_data(9, 1), .batch_size = 4, .workers = FG_NONE};
     (void)state;
     ops.val_step = classify;
     fgt_ok(fg_trainer_test(trainer, &classifies, &data, &err));
@@ -648,7 +647,7 @@ static void a_part_of_a_validation_has_no_rows(void **state)
     const fg_evaluation *e = NULL;
     fg_error err = {0};
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
-    const fg_fit_data data = {.val = toy_data(9, 1), .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {.val = toy_data(9, 1), .batch_size = 4, .workers = FG_NONE};
     (void)state;
     ops.val_step = classify;
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));

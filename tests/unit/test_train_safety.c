@@ -20,7 +20,7 @@
 #include "base/temporary.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
-#include "train/divergence.h"
+#include "train/save/divergence.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)
@@ -361,7 +361,7 @@ static void bad_validation_data_are_found_before_the_first_step(void **state)
         atomic_int bad = 1;
         fg_fit_data data = in_order();
         data.val = torn_data(6, &bad);
-        data.workers = workers;
+        data.workers = workers < 0 ? FG_NONE : workers;
         r = (recorder){0};
         assert_int_equal(fit(&(fg_trainer_options){0}, &task, &data, fgt_temp_folder(), &r, &err),
                          FG_EFORMAT);
@@ -506,7 +506,7 @@ static void an_epoch_without_a_batch_is_an_error(void **state)
         fg_dataset *train = toy_source(i == 0 ? 0 : 3, 1, false);
         fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_steps = 2});
         const fg_fit_data data = {
-            .train = train, .batch_size = 4, .drop_last = i == 1, .workers = -1};
+            .train = train, .batch_size = 4, .drop_last = i == 1, .workers = FG_NONE};
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
         assert_string_equal(err.message,
                             i == 0 ? "the training source returned no sample in epoch 0"
@@ -565,7 +565,7 @@ static void the_samples_of_a_step_are_named(void **state)
                                                           second_steps[i].accumulate});
         const fg_fit_data data = {.train = train,
                                   .batch_size = second_steps[i].batch_size,
-                                  .workers = -1,
+                                  .workers = FG_NONE,
                                   .no_shuffle = true};
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         const fgi_diverged bad = {

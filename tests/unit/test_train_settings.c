@@ -113,7 +113,7 @@ static void check_length(size_t i, const length_row *row)
     fg_trainer *trainer = create(&options, &w);
     fg_fit_data data = row->data;
     data.train = toy_data(row->samples, 1);
-    data.workers = -1;
+    data.workers = FG_NONE;
     const fg_fit_settings before = preview(options, &data);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     if (memcmp(&before, &w.settings, sizeof before) != 0)
@@ -208,7 +208,7 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
     fg_error err = {0};
     watch w;
     const char *folder = fgt_path(fgt_temp_folder(), "run");
-    fg_fit_data data = {.train = toy_data(100, 1), .batch_size = 5, .workers = -1};
+    fg_fit_data data = {.train = toy_data(100, 1), .batch_size = 5, .workers = FG_NONE};
     fg_trainer *trainer = create(&(fg_trainer_options){.limits.max_epochs = 4,
                                                        .checkpoints.run_dir = folder,
                                                        .lr.schedule = &onecycle},
@@ -263,7 +263,7 @@ static void a_resume_with_other_limits(void **state)
     watch w;
     (void)state;
     const char *folder = fgt_path(fgt_temp_folder(), "run");
-    fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
+    fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = FG_NONE};
     fg_trainer_options o = {
         .limits.max_epochs = 2, .checkpoints.run_dir = folder, .lr.schedule = &onecycle};
     fg_trainer *trainer = create(&o, &w);
@@ -404,7 +404,7 @@ static void a_limit_of_batches_counts_those_before_a_resume(void **state)
     (void)state;
     for (int64_t limit = 3; limit >= 1; limit -= 2) {
         const char *folder = fgt_path(fgt_temp_folder(), "run");
-        fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
+        fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = FG_NONE};
         fg_trainer_options o = {.limits = {.max_epochs = 1, .limit_train_batches.count = 3},
                                 .checkpoints.run_dir = folder};
         fg_trainer *trainer = create(&o, &w);
@@ -496,7 +496,7 @@ static void the_learning_rate_follows_its_rule(void **state)
                                      &w);
         fg_fit_data data = rows[i].data;
         data.train = toy_data(40, 1);
-        data.workers = -1;
+        data.workers = FG_NONE;
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         if (fabs(w.last / rows[i].lr - 1) > 1e-15 || w.settings.lr != w.last)
             fail_msg("row %zu: lr %.17g", i, w.last);
@@ -519,7 +519,7 @@ static void accumulated_batches_are_of_one_update(void **state)
                                                        .numerics.accumulate_grad_batches = 3,
                                                        .limits.max_epochs = 1},
                                  &w);
-    fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = -1};
+    fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 3); /* 8 batches */
     assert_true(fabs(w.last / 0.6 - 1) < 1e-15);
@@ -539,7 +539,7 @@ static void scaling_is_done_once(void **state)
                                                        .lr.lr_scaling = "linear",
                                                        .limits.max_epochs = 1},
                                  &w);
-    fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = -1};
+    fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(w.last == 0.4);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -594,7 +594,7 @@ static void the_settings_are_printed_before_the_first_step(void **state)
                                                        .numerics.accumulate_grad_batches = 2,
                                                        .output.progress = out},
                                  &w);
-    fg_fit_data data = {.train = toy_data(320, 1), .batch_size = 4, .workers = -1};
+    fg_fit_data data = {.train = toy_data(320, 1), .batch_size = 4, .workers = FG_NONE};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
     assert_int_equal(fclose(out), 0);
@@ -641,7 +641,7 @@ static void strategies_and_devices_go_together(void **state)
         assert_int_equal(fg_client_info_of(client)->device_count, rows[i].count);
         fgt_ok(fg_device_info_at(client, 0, &device, &err));
         assert_int_equal(device.id, rows[i].first);
-        fg_fit_data data = {.train = toy_data(20, 1), .batch_size = 4, .workers = -1};
+        fg_fit_data data = {.train = toy_data(20, 1), .batch_size = 4, .workers = FG_NONE};
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         assert_string_equal(w.settings.strategy, rows[i].is);
         assert_int_equal(w.settings.device_count, rows[i].count);
@@ -765,14 +765,21 @@ static void batches_that_cannot_be_sharded(void **state)
         {100,
          {.global_batch_size = 4},
          "global_batch_size 4 cannot be divided evenly among 8 devices: use 8 or 16"},
-        {100, {.global_batch_size = -8}, "global_batch_size is -8: expected at least 1"},
+        {100,
+         {.global_batch_size = -8},
+         "fg_fit_data.global_batch_size: expected an integer from 1 to 16777216, or auto (for "
+         "example 256), got '-8'"},
         {100,
          {.global_batch_size = INT64_C(2147483648)},
-         "global_batch_size is 2147483648: expected at least 1, and at most 2147483647"},
+         "fg_fit_data.global_batch_size: expected an integer from 1 to 16777216, or auto (for "
+         "example 256), got '2147483648'"},
         {100,
          {.global_batch_size = 9},
          "global_batch_size 9 cannot be divided evenly among 8 devices: use 8 or 16"},
-        {100, {.batch_size = -1}, "batch_size is -1: expected at least 1"},
+        {100,
+         {.batch_size = -1},
+         "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
+         "'-1'"},
         {100, {.shuffle_buffer = -1}, "shuffle_buffer is -1: expected at least 0"},
         {100,
          {.shuffle_buffer = INT64_C(2147483648)},
@@ -782,8 +789,13 @@ static void batches_that_cannot_be_sharded(void **state)
          "1 training sample is fewer than the 8 devices\n"
          "use devices=1 or fewer, or more data"},
         {100,
-         {.batch_size = INT32_MAX},
-         "batch_size times devices is 17179869176: expected at least 1, and at most 2147483647"},
+         {.batch_size = 4, .workers = 1025},
+         "fg_fit_data.workers: expected an integer from 0 to 1024, or auto (for example 4), got "
+         "'1025'"},
+        {100,
+         {.batch_size = FG_NONE},
+         "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
+         "'0'"},
         {2,
          {.batch_size = 4},
          "2 training samples are fewer than the 8 devices\n"
@@ -799,7 +811,7 @@ static void batches_that_cannot_be_sharded(void **state)
         fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = "8"}, &w);
         fg_fit_data data = rows[i].data;
         data.train = toy_data(rows[i].samples, 1);
-        data.workers = -1;
+        data.workers = data.workers != 0 ? data.workers : FG_NONE;
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
         assert_string_equal(err.message, rows[i].says);
         assert_int_equal(w.steps, 0);

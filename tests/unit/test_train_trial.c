@@ -92,7 +92,8 @@ static fg_status fit(const fg_trainer_options *options, int64_t bad_val, recorde
     *r = (recorder){0};
     fgt_ok(toy_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
-    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    const fg_fit_data data = {
+        .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     const fg_status status = fg_trainer_fit(trainer, &task, &data, out_err);
     *out = *fg_trainer_result(trainer);
     fg_trainer_destroy(trainer);
@@ -152,7 +153,7 @@ static void a_trial_leaves_no_evaluation(void **state)
         ops.val_step = classify;
         const fg_task classifying = {.name = "toy", .self = &model, .ops = &ops};
         const fg_fit_data data = {
-            .train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+            .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
         fg_trainer *trainer = toy_trainer(
             client,
             &(fg_trainer_options){.limits.max_epochs = 1,

@@ -13,9 +13,9 @@
 #include "base/thread.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
+#include "train/watch/watch.h"
 
 static fake_control fake;
 static toy model;
@@ -82,8 +82,8 @@ static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_
     if (t->holds)
         fgt_ok(fg_trainer_add_callback(trainer, &holder, NULL, &err));
     fgt_ok(fg_trainer_fit(
-        trainer, &task, &(fg_fit_data){.train = train, .val = val, .batch_size = 4, .workers = -1},
-        &err));
+        trainer, &task,
+        &(fg_fit_data){.train = train, .val = val, .batch_size = 4, .workers = FG_NONE}, &err));
     *out = *fg_trainer_result(trainer);
     fake.reset();
     fg_trainer_destroy(trainer);
@@ -181,7 +181,8 @@ static void a_sample_that_does_not_arrive(void **state)
                                                                     .hang.report_self = &g});
     fgt_ok(fg_trainer_fit(
         trainer, &task,
-        &(fg_fit_data){.train = train, .batch_size = 4, .workers = -1, .no_shuffle = true}, &err));
+        &(fg_fit_data){.train = train, .batch_size = 4, .workers = FG_NONE, .no_shuffle = true},
+        &err));
     assert_string_equal(g.doing, "training step 3 is waiting for the data loader");
     assert_int_equal(g.step, 3);
     fg_trainer_destroy(trainer);
@@ -234,11 +235,11 @@ static void predictions_that_do_not_arrive(void **state)
                                             .hang.report_self = &t},
                       &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &early_holder, NULL, &err));
-    fgt_ok(fg_trainer_fit(trainer, &task,
-                          &(fg_fit_data){.train = data, .batch_size = 4, .workers = -1}, &err));
+    fgt_ok(fg_trainer_fit(
+        trainer, &task, &(fg_fit_data){.train = data, .batch_size = 4, .workers = FG_NONE}, &err));
     fgt_ok(fg_trainer_predict(trainer, &task,
-                              &(fg_fit_data){.predict = data, .batch_size = 4, .workers = -1}, drop,
-                              NULL, &err));
+                              &(fg_fit_data){.predict = data, .batch_size = 4, .workers = FG_NONE},
+                              drop, NULL, &err));
     assert_true(t.count >= 2);
     assert_string_equal(t.stage, "prediction");
     assert_non_null(strstr(t.checkpoint, "/checkpoints/step-000000001")); /* of the fit before */
