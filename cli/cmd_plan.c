@@ -18,21 +18,21 @@
 #include "run_cli.h"
 #include "setup.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
 static const char *page;
 static double time_limit_s = 900, memory_limit_gb = 12;
 static const cli_option options[] = {
-    CLI_TEXT('t', "topology", &settings.recipe.plan.topology, "NAME[,NAME]",
+    CLI_TEXT('t', "topology", &settings.command.plan.topology, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
     CLI_FLAG('j', "json", &settings.as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "also write that object to a file"),
     CLI_TEXT(0, "html", &page, "FILE", "write an HTML report with tables and plots"),
-    CLI_FLAG('n', "no-search", &settings.recipe.plan.no_search,
+    CLI_FLAG('n', "no-search", &settings.command.plan.no_search,
              "do not search for the largest batch that fits"),
-    CLI_OPTIONAL('w', "sweep", &settings.recipe.plan.sweep, "8,64|BATCHES",
+    CLI_OPTIONAL('w', "sweep", &settings.command.plan.sweep, "8,64|BATCHES",
                  "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
-    CLI_TEXT(0, "input-rate", &settings.recipe.plan.input_rate, "N",
+    CLI_TEXT(0, "input-rate", &settings.command.plan.input_rate, "N",
              "samples per second that the data loader delivers [measured on this host]"),
     CLI_NUMBER(0, "time-limit", &time_limit_s, FLOAT, "0<..", "SECONDS",
                "time limit of each compiler process [900]"),
@@ -124,11 +124,10 @@ static fg_status offer_compilers(const char *machines, fg_error *err)
 static fg_status check(const plan_process *plan, fg_error *err)
 {
     fg_recipe *recipe = NULL;
-    fg_recipe_options opening = settings.recipe;
-    opening.config = plan->config;
-    opening.overrides = plan->overrides;
-    opening.override_count = plan->override_count;
-    const fg_status status = fg_recipe_open(&opening, &recipe, err);
+    const fg_recipe_options opening = {.config = plan->config,
+                                       .overrides = plan->overrides,
+                                       .override_count = plan->override_count};
+    const fg_status status = fg_recipe_open(&opening, &settings.command, &recipe, err);
     fg_recipe_close(recipe);
     return status;
 }
@@ -139,7 +138,7 @@ static int run_plans(const cli_call *call)
     plan_process plan = {.config = call->count > 0 ? call->args[0] : NULL,
                          .overrides = call->overrides,
                          .override_count = (size_t)call->override_count,
-                         .options = settings.recipe.plan,
+                         .options = settings.command.plan,
                          .time_limit_s = time_limit_s,
                          .memory_limit_bytes = memory_limit_gb * 1e9,
                          .is_quiet = settings.is_quiet,

@@ -7,7 +7,7 @@ static cli_run_options settings; /* of the command that runs */
 
 static int run(const cli_call *call, fg_recipe_kind kind)
 {
-    settings.recipe.kind = kind;
+    settings.command.kind = kind;
     return cli_run(call, &settings);
 }
 
@@ -26,24 +26,24 @@ static const cli_option fit_options[] = {
     RUN_PRINT_CONFIG,
     CLI_FLAG(0, "print-schedule", &settings.is_schedule,
              "show the learning rate and momentum of the steps, and exit"),
-    CLI_FLAG(0, "fast-dev-run", &settings.recipe.fit.fast_dev_run,
+    CLI_FLAG(0, "fast-dev-run", &settings.command.fit.fast_dev_run,
              "run one training and one validation batch to find errors; write no files"),
     CLI_OPTIONAL(
-        'r', "resume", &settings.recipe.fit.resume, "last|best|auto|PATH",
+        'r', "resume", &settings.resume, "last|best|auto|PATH",
         "resume an earlier run (default: its last checkpoint; auto: only if there is one)"),
-    CLI_FLAG(0, "overwrite", &settings.recipe.fit.overwrite,
+    CLI_FLAG(0, "overwrite", &settings.command.fit.overwrite,
              "delete the checkpoints of an earlier run in the same folder"),
-    CLI_OPTIONAL(0, "profile", &settings.recipe.fit.profile, "FIRST:LAST",
+    CLI_OPTIONAL(0, "profile", &settings.profile, "FIRST:LAST",
                  "take a profile of these steps (default: ten after the first ten)"),
     CLI_LIST(0, "sweep", &settings.sweep, "KEY=VALUE,VALUE",
              "train once for each value of a key; several --sweep: for each combination"),
     RUN_OUTPUT,
     CLI_END,
 };
-static const cli_option evaluation_options[] = {RUN_CKPT(evaluate), RUN_DRAW_CONFUSION,
-                                                RUN_PRINT_CONFIG, RUN_OUTPUT, CLI_END};
+static const cli_option evaluation_options[] = {RUN_CKPT, RUN_DRAW_CONFUSION, RUN_PRINT_CONFIG,
+                                                RUN_OUTPUT, CLI_END};
 static const cli_option predict_options[] = {
-    RUN_CKPT(predict),
+    RUN_CKPT,
     CLI_TEXT('o', "out", &settings.out, "FILE",
              "write a .csv, .tsv, .json, .jsonl or .npy file, row by row (default, and -: CSV on "
              "standard output)"),

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "pack_read.h"
-#include "recipe/for_program.h"
+#include "recipe/run/run.h"
 #include "sheet.h"
 
 #define KEY "data.augment"

@@ -393,11 +393,7 @@ static void print_json(fgi_buf *out, const summary *s)
         splits_of(s), "unlabeled", (json_int_t)s->unlabeled, "lost", (json_int_t)s->lost, "grouped",
         (json_int_t)s->grouped, "fields", fields_of(info), "classes", classes_of(s), "metadata",
         metadata_of(info));
-    if (object != NULL)
-        fgi_json_print(out, object, JSON_COMPACT);
-    out->failed |= object == NULL;
-    fgi_buf_putc(out, '\n');
-    json_decref(object);
+    fgi_json_put(out, object, JSON_COMPACT);
 }
 
 fg_status pack_info(const char *path, bool as_json, fgi_buf *out, fg_error *err)

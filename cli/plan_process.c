@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "input/json_file.h"
-#include "recipe/for_program.h"
+#include "recipe/plan/run_plan.h"
 #include "base/text.h"
 #include "base/buf.h"
 #include "base/thread.h"

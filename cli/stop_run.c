@@ -18,7 +18,7 @@
 #include "base/print.h"
 #include "base/run_lock.h"
 #include "base/thread.h"
-#include "report/sweep_view.h"
+#include "report/sweep_report.h"
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static fg_status consider_all(const char *parent, bool deep, candidate *best, fg
 static fg_status consider_entry(char *take_folder, bool deep, candidate *best, fg_error *err)
 {
     bool is_sweep = false;
-    fg_status status = deep ? fgi_sweep_view_look(take_folder, &is_sweep, err) : FG_OK;
+    fg_status status = deep ? fgi_sweep_look(take_folder, &is_sweep, err) : FG_OK;
     if (status == FG_OK && !is_sweep) {
         consider(take_folder, best);
         return FG_OK;
@@ -111,7 +111,7 @@ static fg_status find(const char *run, char **out, fg_error *err)
     if (!fgi_file_exists(run))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         run);
-    FGI_TRY(fgi_sweep_view_look(run, &is_sweep, err));
+    FGI_TRY(fgi_sweep_look(run, &is_sweep, err));
     if (is_sweep)
         return find_newest(run, NULL, out, err);
     *out = cli_need(fgi_strdup(run));

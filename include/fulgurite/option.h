@@ -218,8 +218,9 @@ typedef struct fg_option_items {
                           NULL: the value counts as not given */
 } fg_option_items;
 
-/* Sets an option from its scalars: one, or any number for a list. Errors: FG_EINVAL ("model.hidden: expected ..., got ..."; the value is then unchanged; for an
- * unknown name the message suggests the closest one), FG_ENOMEM. */
+/* Sets an option from its scalars: one, or any number for a list. Errors: FG_EINVAL ("model.hidden:
+ * expected ..., got ..."; the value is then unchanged; for an unknown name the message suggests the
+ * closest one), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_option_set_items(fg_option_values *values, const char *name,
                                                  const fg_option_items *items, fg_error *err);
 /* Sets an option from one text, as after the = of a command line: "[64, 32]" or "64,32" for a list,

@@ -100,16 +100,14 @@ static size_t save(void *self, void *bytes, size_t size)
 {
     const freeze *f = self;
     const unsigned char is_frozen = f->is_frozen;
-    if (size >= sizeof is_frozen)
-        memcpy(bytes, &is_frozen, sizeof is_frozen);
-    return sizeof is_frozen;
+    return fgi_state_save(&is_frozen, sizeof is_frozen, bytes, size);
 }
 
 static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
-    if (size != 1)
-        return fgi_fail(err, FG_EFORMAT, "expected 1 byte, got %zu", size);
-    set_frozen(self, *(const unsigned char *)bytes != 0);
+    unsigned char is_frozen = 0;
+    FGI_TRY(fgi_state_load(&is_frozen, sizeof is_frozen, bytes, size, err));
+    set_frozen(self, is_frozen != 0);
     return FG_OK;
 }
 

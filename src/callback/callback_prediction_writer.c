@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "callback/callback_rows.h"
-#include "train/prediction_file.h"
+#include "callback/prediction_file.h"
 
 typedef struct prediction_writer {
     const char *path;

@@ -63,8 +63,7 @@ static bool is_gzip(const char *name, int fd)
 }
 
 /* Samples are read at their offset, so the shard becomes a part of the temporary file. */
-static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, int fd,
-                               fg_error *err)
+static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, fg_error *err)
 {
     if (!shards->has_inflated)
         FGI_TRY(open_temporary(&shards->inflated, err));
@@ -74,8 +73,7 @@ static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, i
             shard->path, temporary_folder(), shard->path);
     shard->base = shards->inflated_size;
     fg_error why;
-    const fg_status status =
-        fgi_inflate_file(fd, shard->path, shards->inflated, &shard->size, &why);
+    const fg_status status = fgi_inflate_file(shard->path, shards->inflated, &shard->size, &why);
     shards->inflated_size += shard->size;
     if (status != FG_OK)
         return fgi_fail(err, status, "%s%s", why.message,
@@ -108,7 +106,7 @@ static fg_status open_shard(fgi_shard_files *shards, fgi_shard_file *shard, bool
         return fgi_fail_errno(err, "open", shard->path);
     fg_status status = look_at_shard(shard, fd, err);
     if (status == FG_OK && is_gzip(shard->name, fd))
-        status = inflate_shard(shards, shard, fd, err);
+        status = inflate_shard(shards, shard, err);
     if (status == FG_OK && keep && !shard->is_inflated)
         shard->fd = fd;
     else

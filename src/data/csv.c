@@ -384,11 +384,7 @@ static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
     fg_status status = fgi_memory_create(&spec, c->blocks, out, c->err);
     if (status == FG_OK && c->damaged != NULL)
         status = add_errors(c, *out);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    return fgi_dataset_finish(out, status);
 }
 
 static fg_status convert(converter *c, fg_dataset **out)
@@ -531,7 +527,7 @@ static fg_status open_val(const fg_csv_options *o, fg_csv_parts *out, fg_error *
 {
     if (o->val_path == NULL)
         return FG_OK;
-    FGI_TRY(fg_csv_apply(out->schema, o->val_path, &out->val, err));
+    FGI_TRY(fg_csv_apply(out->schema, o->val_path, NULL, &out->val, err));
     if (fg_dataset_field_count(out->val) != fg_dataset_field_count(out->train))
         return fgi_fail(err, FG_ENOTFOUND, "%s:1: target column '%s' does not exist", o->val_path,
                         out->schema->columns[out->schema->target].name);
@@ -577,15 +573,9 @@ fg_status fg_csv_schema_fit(const char *path, const fg_csv_options *options, fg_
 fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err)
 {
     fgi_block block;
-    fgi_csv_detected found;
     *out = (fg_csv_layout){.delimiter = ','};
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
-    FGI_TRY(fgi_csv_detect(path, &block, &found, err));
-    *out = (fg_csv_layout){.delimiter = found.delimiter,
-                           .delimiter_is_certain = found.is_certain,
-                           .no_header = !found.has_header,
-                           .column_count = (int64_t)found.column_count};
-    return FG_OK;
+    return fgi_csv_detect(path, &block, out, err);
 }
 
 fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_csv_options *options,
@@ -633,8 +623,8 @@ static fg_status check_apply(const fg_csv_apply_options *o, fg_error *err)
     return FG_OK;
 }
 
-fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
-                            const fg_csv_apply_options *options, fg_dataset **out, fg_error *err)
+fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
+                       const fg_csv_apply_options *options, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     fgi_block block;
@@ -654,10 +644,4 @@ fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
     const fg_status status = fgi_csv_convert(schema, &csv, options, out, err);
     fgi_csv_fini(&csv);
     return status;
-}
-
-fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path, fg_dataset **out,
-                       fg_error *err)
-{
-    return fg_csv_apply_with(schema, path, NULL, out, err);
 }

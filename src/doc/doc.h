@@ -93,6 +93,8 @@ void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...) FG_PRIN
  * "runs" have a block per row on narrow screens, and their cells are cut after 40 columns; those of
  * class "narrow", to the width of a terminal. */
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows);
+/* The same of rows that are released; NULL: out of memory. */
+void fgi_doc_rows(fgi_doc *d, const char *class, const fgi_field *fields, json_t *take_rows);
 /* A bar of parts, of the page only: numbers `key` of the rows, with their `name` and `color`. */
 void fgi_doc_stack(fgi_doc *d, const json_t *rows, const char *key, double whole);
 /* A chart, of the page only. */
@@ -106,6 +108,12 @@ void fgi_doc_advice(fgi_doc *d, const fgi_advice *advice);
 void fgi_doc_details(fgi_doc *d, const char *summary, const char *text);
 /* Makes the page write what it has held back; then d->out accepts markup. */
 void fgi_doc_raw(fgi_doc *d);
+
+/* Inserts a row, which is released, so that the highest number of a member is first, or the lowest;
+ * unknown ones are last, and equal ones keep their order. Drops the last of more than `most` rows.
+ */
+void fgi_rows_insert(json_t *rows, json_t *take_row, const char *key, bool is_lowest_first,
+                     size_t most);
 
 /* The words of a value. */
 void fgi_field_put(fgi_buf *out, const fgi_field *field, const json_t *row);

@@ -68,16 +68,21 @@ typedef struct fgi_guard {
     bool rounds_stochastically;
 } fgi_guard;
 
+/* Where an optimizer is in which schedule. */
+typedef struct fgi_optimizer_place {
+    fg_schedule schedule;
+    int64_t total_steps, step_now;
+    double lr_factor; /* hyper.lr times this is the peak of the schedule */
+    bool has_begun;   /* begin_step was called since the last minimize */
+    bool has_run;     /* minimize or begin_step was called before */
+} fgi_optimizer_place;
+
 struct fg_optimizer {
     const fg_optimizer_entry *row;
     void *options; /* the row's struct */
     fgi_hyper hyper;
-    double lr_factor; /* hyper.lr times this is the peak of the schedule */
+    fgi_optimizer_place place;
     double lr_now, momentum_now;
-    fg_schedule schedule;
-    int64_t total_steps, step_now;
-    bool has_begun; /* begin_step was called since the last minimize */
-    bool has_run;   /* minimize or begin_step was called before */
     fgi_launch_scalars scalars;
     fg_module *root;       /* whose parameters are trained; borrowed */
     size_t variable_count; /* number of root's parameters at the last check */
@@ -190,18 +195,10 @@ extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
  */
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
 double fgi_optimizer_base_lr(const fg_optimizer *optimizer);
-double fgi_optimizer_peak_lr(const fg_optimizer *optimizer);
 /* The learning rate that the schedule gives the current step for the base, without the factor. */
 double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 
-/* Where an optimizer is in which schedule. */
-typedef struct fgi_optimizer_place {
-    fg_schedule schedule;
-    int64_t total_steps, step_now;
-    double lr_factor;
-    bool has_begun, has_run;
-} fgi_optimizer_place;
-fgi_optimizer_place fgi_optimizer_place_of(const fg_optimizer *optimizer);
+/* Makes its place that of an earlier time. */
 void fgi_optimizer_return(fg_optimizer *optimizer, const fgi_optimizer_place *place);
 
 #endif

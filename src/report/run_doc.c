@@ -18,14 +18,6 @@ static const json_t *part(const fgi_run_view *view, const char *key)
     return json_object_get(view->report, key);
 }
 
-/* Writes a table and frees its rows. */
-static void put_table(fgi_doc *d, const fgi_field *fields, json_t *rows)
-{
-    d->out->failed = d->out->failed || rows == NULL;
-    fgi_doc_table(d, NULL, fields, rows);
-    json_decref(rows);
-}
-
 /* ---- results and verdicts -------------------------------------------------------------------- */
 
 /* The metric that selects the best checkpoint, else a loss; NULL: there is none. */
@@ -160,7 +152,7 @@ static void put_metrics(fgi_doc *d, const fgi_run_view *view)
         (void)json_array_append_new(rows, metric_row(&view->metrics[i], d->is_page));
         has_window = has_window || view->metrics[i].is_window;
     }
-    put_table(d, fields, rows);
+    fgi_doc_rows(d, NULL, fields, rows);
     if (has_window)
         fgi_doc_say(d, "note", "train_*: means over the steps since the previous log line");
 }
@@ -314,7 +306,7 @@ static void put_stages(fgi_doc *d, json_t *stages)
     json_object_foreach(stages, key, value) if (json_number_value(value) > 0)(void)
         json_array_append_new(
             rows, json_pack("{s:s%, s:O}", "name", key, fgi_run_stage_size(key), "seconds", value));
-    put_table(d, fields, rows);
+    fgi_doc_rows(d, NULL, fields, rows);
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
@@ -423,7 +415,7 @@ static void put_machine(fgi_doc *d, const fgi_run_view *view)
     fgi_buf_fini(&device);
 }
 
-void fgi_run_doc_put(fgi_buf *out, const fgi_run_view *view, bool is_page)
+static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
 {
     fgi_doc d;
     fgi_buf words = {0};
@@ -461,15 +453,22 @@ static json_t *metric_object(const fgi_run_metric *m)
                      best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
 }
 
-void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view)
+static void put_json(fgi_buf *out, const fgi_run_view *view)
 {
     json_t *metrics = json_object();
     for (size_t i = 0; i < view->metric_count; i++)
         (void)json_object_set_new(metrics, view->metrics[i].name, metric_object(&view->metrics[i]));
-    json_t *root = json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
-                             view->report, "metrics", metrics, "config", view->config, "damage",
-                             view->damage != NULL ? fgi_json_string(view->damage) : NULL);
-    fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
+    fgi_json_put(out,
+                 json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
+                           view->report, "metrics", metrics, "config", view->config, "damage",
+                           view->damage != NULL ? fgi_json_string(view->damage) : NULL),
+                 JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+}
+
+void fgi_run_report_put(fgi_buf *out, const fgi_run_view *view, fg_report_form form)
+{
+    if (form == FG_REPORT_JSON)
+        put_json(out, view);
+    else
+        put_doc(out, view, form == FG_REPORT_HTML);
 }

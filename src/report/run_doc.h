@@ -4,13 +4,13 @@
 #ifndef FGI_REPORT_RUN_DOC_H
 #define FGI_REPORT_RUN_DOC_H
 
+#include <fulgurite/report.h>
+
 #include "doc/doc.h"
 #include "report/run_view.h"
 
-/* As lines of a terminal or as a page. */
-void fgi_run_doc_put(fgi_buf *out, const fgi_run_view *view, bool is_page);
-/* As one JSON object: what the document is written from. */
-void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view);
+/* As lines of a terminal, as a page, or as the object that these are written from. */
+void fgi_run_report_put(fgi_buf *out, const fgi_run_view *view, fg_report_form form);
 /* The confusion matrix, the classes and the worst samples of the last validation. */
 void fgi_run_doc_evaluation(fgi_doc *d, const json_t *report);
 

@@ -25,7 +25,7 @@ typedef struct fgi_run_view {
     json_t *report; /* an object; NULL: the run has none */
     char *config;   /* YAML; NULL: none */
     fgi_run_metric *metrics;
-    size_t metric_count;
+    size_t metric_count, metric_capacity;
     int64_t rows;                 /* of metrics.jsonl */
     double last_step, last_epoch; /* of its last row; NaN: unknown */
     char *damage;                 /* why report.json cannot be read; NULL: it can, or is missing */
@@ -42,6 +42,12 @@ fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err
 void fgi_run_view_set_live(fgi_run_view *view, bool is_live);
 void fgi_run_view_close(fgi_run_view *view);
 
+/* Reads FOLDER/name; *out is NULL if there is no such file. check may be NULL. Errors: as above. */
+fg_status fgi_run_json_read(const char *folder, const char *name,
+                            fg_status (*check)(const char *path, const json_t *root, fg_error *err),
+                            json_t **out, fg_error *err);
+/* Whether this version of the program reads the object: FG_EFORMAT, FG_EUNSUPPORTED. */
+fg_status fgi_run_check_version(const char *path, const json_t *root, fg_error *err);
 /* Reads report.json alone; *out is NULL if there is none. Errors: as above. */
 fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err);
 

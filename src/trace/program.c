@@ -1,5 +1,5 @@
-/* program.c - compiles a trace to a program, and launches it: once (custom loops), or as a step that
- * is launched many times (the Trainer).
+/* program.c - compiles a trace to a program, and launches it: once (custom loops), or as a step
+ * that is launched many times (the Trainer).
  *
  * The trace's table maps the structure of the trace (outputs, assignments, leaves) to a program, so
  * that a custom loop that traces the same operations in each iteration compiles only once. The most

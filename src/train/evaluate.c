@@ -7,18 +7,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "train/activity.h"
-#include "train/callbacks.h"
-#include "train/feed.h"
-#include "train/ledger.h"
-#include "train/progress.h"
-#include "train/call.h"
-#include "train/sample_rows.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
+#include "train/watch/watch.h"
+#include "train/watch/call.h"
+#include "train/step/feed.h"
+#include "train/progress/progress.h"
+#include "train/step/stage.h"
+#include "train/save/saver.h"
 #include "train/trainer.h"
-#include "train/windows.h"
 
 /* After this many batches, the f32 sums are read from the device and added up in double. */
 enum { WINDOW_BATCHES = 64 };
@@ -80,21 +75,19 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                        fg_metric *out_metrics, size_t *out_count, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[kind];
-    fgi_windows *windows = NULL;
-    const fgi_windows_uses uses = {.stage = stage,
-                                   .feed = trainer->feed,
-                                   .spans = &trainer->spans,
-                                   .cursor = &trainer->cursor};
-    FGI_TRY(fgi_windows_create(&uses, &windows, err));
-    const fg_status status = pass(trainer, stage, windows, limit, err);
+    fgi_windows windows = {.of = {.stage = stage,
+                                  .feed = trainer->feed,
+                                  .spans = &trainer->spans,
+                                  .cursor = &trainer->cursor}};
+    const fg_status status = pass(trainer, stage, &windows, limit, err);
     if (status == FG_OK)
-        *out_count = fgi_windows_means(windows, NULL, out_metrics);
+        *out_count = fgi_windows_means(&windows, NULL, out_metrics);
     else
         fgi_stage_drop_sums(stage);
     if (status != FG_OK || trainer->call.is_stopping)
         fgi_sample_rows_clear(&stage->rows);
     stage->rows.step = trainer->cursor.step;
-    fgi_windows_destroy(windows);
+    fgi_windows_fini(&windows);
     if (status == FG_OK && !trainer->call.is_stopping)
         fgi_result_put(&trainer->call.result, out_metrics, *out_count);
     return status;
@@ -387,7 +380,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         trainer->call.result = result;
         (void)fgi_ledger_set_off(&trainer->ledger, was_off);
     }
-    fgi_windows_start_clock(trainer->windows);
+    fgi_windows_start_clock(&trainer->windows);
     return status == FG_OK
                ? FG_OK
                : fgi_context(err, status, "validation before training (sanity_val_steps)");

@@ -20,13 +20,16 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/ckpt_name.h"
-#include "train/load_weights.h"
-#include "train/rank.h"
-#include "train/run_folder.h"
-#include "train/saver.h"
-#include "train/state.h"
+#include "train/state/cursor.h"
+#include "train/weights/weight_files.h"
+#include "train/save/saver.h"
+#include "train/watch/call.h"
 #include "train/trainer.h"
+
+/* Alternating sums and weights of the metrics: of the open window, f32, followed by the last health
+ * values of the optimizer; and of the closed windows of the epoch, f64. */
+#define SUMS_NAME       "trainer.sums"
+#define EPOCH_SUMS_NAME "trainer.epoch_sums"
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -34,14 +37,14 @@
 static fg_status add_sums(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    const fgi_windows *windows = trainer->windows;
+    const fgi_windows *windows = &trainer->windows;
     const size_t count = stage->metrics.count;
-    fgi_windows_epoch_sums(windows, count, c->epoch_sums);
-    fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
-    if (!fgi_windows_is_open(windows))
+    memcpy(c->epoch_sums, windows->epoch_sums, sizeof c->epoch_sums);
+    fgi_host_copy_add(&c->copy, EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
+    if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_peek(windows, c->sums, err));
-    fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
+    fgi_host_copy_add(&c->copy, SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
     return FG_OK;
 }
 
@@ -196,7 +199,7 @@ fg_status fgi_state_take(void *self, fgi_snapshot **out, fg_error *err)
     if (trainer->stage[FGI_TRAIN]->accumulator != NULL) /* the last update is not known */
         FGI_DONE(fgi_divergence_read(&trainer->divergence, err));
     /* the log must contain the windows before this state */
-    FGI_DONE(fgi_windows_collect(trainer->windows, 0, err));
+    FGI_DONE(fgi_windows_collect(&trainer->windows, 0, err));
     FGI_DONE(gather(trainer, s, err));
     FGI_DONE(describe(trainer, s, err));
     *out = s;
@@ -259,9 +262,9 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     const size_t count = json_array_size(list);
     fgi_saved_windows saved = {0};
     const void *epoch =
-        count <= FG_MAX_METRICS ? find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
+        count <= FG_MAX_METRICS ? find_sums(ckpt, EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
     const size_t with_health = 2 * count + FGI_HEALTH;
-    const void *open = epoch != NULL ? find_sums(ckpt, FGI_SUMS_NAME, FG_F32, with_health) : NULL;
+    const void *open = epoch != NULL ? find_sums(ckpt, SUMS_NAME, FG_F32, with_health) : NULL;
     if (epoch != NULL) {
         memcpy(saved.epoch_sums, epoch, 2 * count * sizeof saved.epoch_sums[0]);
         saved.metric_count = count;
@@ -273,7 +276,7 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     saved.is_open = open != NULL;
     if (open != NULL)
         memcpy(saved.sums, open, with_health * sizeof(float));
-    fgi_windows_restore(trainer->windows, &saved);
+    fgi_windows_restore(&trainer->windows, &saved);
 }
 
 /* Loads the metrics of the result; those of this call replace them one by one. */
@@ -315,7 +318,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
     FGI_TRY(fgi_divergence_load(&trainer->divergence, object, path, err));
-    fgi_saver_set_current(trainer->saver, true);
+    trainer->saver->is_current = true;
     load_metrics(trainer, ckpt, object);
     if (trainer->model.optimizer !=
         NULL) /* NULL: an evaluation, whose result has only its metrics */

@@ -19,24 +19,16 @@
 #include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
-#include "train/callbacks.h"
-#include "train/divergence.h"
-#include "train/feed.h"
-#include "train/health.h"
-#include "train/ledger.h"
-#include "train/progress.h"
-#include "train/call.h"
-#include "train/run_folder.h"
-#include "train/saver.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
-#include "train/step_profile.h"
+#include "train/watch/call.h"
+#include "train/save/divergence.h"
+#include "train/step/feed.h"
+#include "train/watch/watch.h"
+#include "train/progress/progress.h"
+#include "train/save/saver.h"
+#include "train/step/stage.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 #include "train/trainer_options.h"
-#include "train/watchdog.h"
-#include "train/windows.h"
 
 /* Before divergence is reported: the last good checkpoint may be under way. */
 static void end_save(void *self)
@@ -94,13 +86,13 @@ static fg_status create_loop(fg_trainer *trainer, fg_error *err)
     for (int i = 0; i < 4; i++)
         FGI_TRY(fgi_stage_create((fgi_stage_kind)i, &trainer->stage[i], err));
     FGI_TRY(fgi_feed_create(&feed, &trainer->feed, err));
-    const fgi_windows_uses windows = {.stage = trainer->stage[FGI_TRAIN],
-                                      .feed = trainer->feed,
-                                      .spans = &trainer->spans,
-                                      .cursor = &trainer->cursor,
-                                      .take = fgi_fit_take,
-                                      .self = trainer};
-    return fgi_windows_create(&windows, &trainer->windows, err);
+    trainer->windows.of = (fgi_windows_uses){.stage = trainer->stage[FGI_TRAIN],
+                                             .feed = trainer->feed,
+                                             .spans = &trainer->spans,
+                                             .cursor = &trainer->cursor,
+                                             .take = fgi_fit_take,
+                                             .self = trainer};
+    return FG_OK;
 }
 
 /* The parts that guard a fit: its health, and its checkpoints. */
@@ -124,7 +116,7 @@ static fg_status create_guards(fg_trainer *trainer, fg_error *err)
                                   .cursor = &trainer->cursor,
                                   .call = &trainer->call,
                                   .spans = &trainer->spans,
-                                  .windows = trainer->windows,
+                                  .windows = &trainer->windows,
                                   .watchdog = trainer->watchdog,
                                   .callbacks = trainer->callbacks,
                                   .divergence = &trainer->divergence,
@@ -188,11 +180,11 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_callbacks_destroy(trainer->callbacks);
     fgi_watchdog_destroy(trainer->watchdog);
     fgi_run_destroy(trainer->run);
-    fgi_windows_destroy(trainer->windows);
+    fgi_windows_fini(&trainer->windows);
     for (int i = 0; i < 4; i++)
         fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);
-    fgi_saver_destroy(trainer->saver);
+    fgi_free(trainer->saver);
     fgi_step_profile_destroy(trainer->step_profile);
     fg_load_report_fini(&trainer->model.load_report);
     fg_module_destroy(trainer->model.root);
@@ -229,7 +221,7 @@ const fg_profile_info *fg_trainer_profile(const fg_trainer *trainer)
     return fgi_step_profile_info(trainer->step_profile);
 }
 
-void fg_trainer_request_save(const fg_trainer *trainer) { fgi_saver_request(trainer->saver, true); }
+void fg_trainer_request_save(const fg_trainer *trainer) { trainer->saver->is_requested = true; }
 
 fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->model.root; }
 
@@ -451,7 +443,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
                         "the Trainer is running: a callback must not start it again");
     FGI_TRY(fgi_watchdog_start(trainer->watchdog, err));
     choose_monitor(trainer, data);
-    fgi_watch_checkpoint(trainer->watchdog, fgi_saver_last(trainer->saver));
+    fgi_watch_checkpoint(trainer->watchdog, trainer->saver->last);
     trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
     fgi_here_take(&trainer->call.file, &trainer->call.line);
     trainer->call.reads_before =

@@ -12,7 +12,7 @@
 #include "key_help.h"
 #include "base/buf.h"
 #include "report/run_view.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 #include "base/print.h"
 
 static bool flag, other;

@@ -19,8 +19,8 @@
 #include "base/file.h"
 #include "base/run_lock.h"
 #include "other_run.h"
-#include "recipe/for_program.h"
-#include "recipe/run.h"
+#include "recipe/folder/run_dir.h"
+#include "recipe/run/run.h"
 
 static fg_error err;
 static const char *folder;
@@ -276,8 +276,7 @@ static void the_folder_of_a_new_run(void **state)
 {
     char assignment[600];
     const char *resume = NULL;
-    fg_recipe_options options = {.kind = FG_RECIPE_FIT};
-    fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
+    fg_recipe r = {.kind = FG_RECIPE_FIT, .c = fgi_config_create(NULL, &err)};
     (void)state;
     (void)snprintf(assignment, sizeof assignment, "trainer.run_dir=%s", folder);
     assert_int_equal(fgi_config_override(r.c, assignment, &err), FG_OK);
@@ -294,10 +293,10 @@ static void the_folder_of_a_new_run(void **state)
     assert_string_equal(r.folder, folder);
     forget(&r);
     (void)close(fd);
-    options.fit.overwrite = true;
+    r.fit.overwrite = true;
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     forget(&r);
-    options = (fg_recipe_options){.kind = FG_RECIPE_FIND_LR};
+    r.kind = FG_RECIPE_FIND_LR;
     assert_int_equal(fgi_config_override(r.c, "trainer.resume=last", &err), FG_OK);
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     assert_true(r.folder == NULL && resume == NULL && r.origin.ckpt == NULL);

@@ -18,8 +18,8 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "toy_place.h"
-#include "train/best_list.h"
-#include "train/saver.h"
+#include "train/state/cursor.h"
+#include "train/save/saver.h"
 #include "train/trainer.h"
 #include "callback/callback_rows.h"
 
@@ -356,14 +356,14 @@ static void repeated_steps_are_saved_again(void **state)
     values = (const double[]){0, 0, 0, 0};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     for (int i = 0; i < 3; i++) {
-        fgi_saver_request(trainer->saver, false);
+        trainer->saver->is_requested = false;
         if (i == 2) {
             at.step = 3;
             fgt_ok(ops->rolled_back(self, &at, &err));
             at.step = 4;
         }
         fgt_ok(ops->batch_end(self, &at, &err));
-        assert_int_equal(fgi_saver_is_requested(trainer->saver), i != 1);
+        assert_int_equal(trainer->saver->is_requested, i != 1);
     }
     ops->destroy(self);
     fg_trainer_destroy(trainer);
