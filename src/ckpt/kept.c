@@ -45,10 +45,7 @@ static fg_status split(fgi_ckpt_kept *kept, fg_error *err)
         if (*name == '\0')
             continue;
         if (kept->count == capacity) {
-            line *grown = fgi_grow(kept->lines, kept->count, &capacity, sizeof *grown);
-            if (grown == NULL)
-                return fgi_no_memory(err);
-            kept->lines = grown;
+            FGI_TRY_GROW(kept->lines, kept->count, capacity, err);
         }
         kept->lines[kept->count++] = (line){.name = name, .owner = cut_word(&rest)};
     }

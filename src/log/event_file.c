@@ -174,12 +174,9 @@ static void free_names(names *list)
 
 static fg_status add_name(names *list, const char *name, fg_error *err)
 {
-    char **grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
-    if (grown == NULL)
-        return fgi_no_memory(err);
-    list->at = grown;
-    grown[list->count] = fgi_strdup(name);
-    if (grown[list->count] == NULL)
+    FGI_TRY_GROW(list->at, list->count, list->capacity, err);
+    list->at[list->count] = fgi_strdup(name);
+    if (list->at[list->count] == NULL)
         return fgi_no_memory(err);
     list->count++;
     return FG_OK;
