@@ -1,8 +1,8 @@
 /* doctor.c - fg_host: what is known about a machine, what is wrong with it for training, and how to
  * fix that. Properties are collected first: of the host, within the limits of a container's cgroup;
  * of the environment (Kaggle, Colab, a Google Cloud TPU VM or other); and of the slice that a TPU
- * belongs to, from environment variables or the metadata server. Then each rule checks one thing and
- * adds findings; a healthy machine has only notes.
+ * belongs to, from environment variables or the metadata server. Then each rule checks one thing
+ * and adds findings; a healthy machine has only notes.
  *
  * Sources: Kaggle's and Colab's variables as printed in users' notebooks; the metadata attributes
  * tpu-env, accelerator-type and agent-worker-number as PyTorch/XLA reads them (tpu.py); the

@@ -104,7 +104,7 @@ static void put_start(fgi_buf *out, int64_t first, double wall_time)
     put_event(out, &event);
 }
 
-/* ---- earlier files ---------------------------------------------------------------------------- */
+/* ---- earlier files --------------------------------------------------------------------------- */
 
 static uint64_t get_number(const unsigned char *at, int bytes)
 {
@@ -222,8 +222,8 @@ static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const cha
     return status;
 }
 
-/* Finds the event files of a run and removes the events that do not belong to the checkpoint that it
- * continues from, and incomplete records at their ends; the files themselves for a new run. Only
+/* Finds the event files of a run and removes the events that do not belong to the checkpoint that
+ * it continues from, and incomplete records at their ends; the files themselves for a new run. Only
  * files that have a name of file_name are changed. */
 static fg_status cut_files(const fg_log_start *start, bool is_new, event_past *out, fg_error *err)
 {
@@ -239,8 +239,8 @@ static fg_status cut_files(const fg_log_start *start, bool is_new, event_past *o
     return status;
 }
 
-/* The name of a new event file, a new string (fgi_free), or NULL: after `newest`, since readers open
- * files in the order of their names, and ignore those before the newest they know. */
+/* The name of a new event file, a new string (fgi_free), or NULL: after `newest`, since readers
+ * open files in the order of their names, and ignore those before the newest they know. */
 static char *file_name(double wall_time, int64_t newest)
 {
     fgi_buf name = {0};
