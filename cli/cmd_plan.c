@@ -14,7 +14,7 @@
 #include "input/json_file.h"
 #include "out_file.h"
 #include "plan_process.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 #include "run_cli.h"
 #include "setup.h"
 

@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "base/buf.h"
 #include "base/thread.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 
 enum { LOOK_EVERY_MS = 200, MACHINES_MAX = 64, WORDS_MAX = CLI_MAX_OVERRIDES + 16 };
 

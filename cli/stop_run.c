@@ -18,7 +18,7 @@
 #include "base/print.h"
 #include "base/run_lock.h"
 #include "base/thread.h"
-#include "report/sweep_report.h"
+#include "report/run_view.h"
 
 /* ---- the run --------------------------------------------------------------------------------- */
 

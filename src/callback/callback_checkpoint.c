@@ -1,7 +1,7 @@
 /* callback_checkpoint.c - the callback checkpoint: saves and keeps the best checkpoints by another
  * metric than that of the Trainer, and those of every n steps or epochs.
  *
- * It requests saves, and enters the checkpoints in the file `kept` (ckpt/kept.h) when they are on
+ * It requests saves, and enters the checkpoints in the file `kept` (ckpt/series.h) when they are on
  * the disk, which may be after the next validation. A checkpoint holds the list of the best without
  * itself, and its own value as waiting, because at that time it has not been written: it is entered
  * when `saved` is called, or, if the process ended before that, when the run resumes from it.
@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "train/state/cursor.h"

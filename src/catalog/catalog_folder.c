@@ -116,14 +116,11 @@ static int by_name(const void *a, const void *b)
 
 static fg_status add_entry(listing *l, entry e, fg_error *err)
 {
-    entry *list = fgi_grow(l->list, l->count, &l->capacity, sizeof(*list));
-    if (list == NULL)
-        return fgi_no_memory(err);
-    l->list = list;
+    FGI_TRY_GROW(l->list, l->count, l->capacity, err);
     e.name = fgi_arena_strdup(&l->names, e.name);
     if (e.name == NULL)
         return fgi_no_memory(err);
-    list[l->count++] = e;
+    l->list[l->count++] = e;
     return FG_OK;
 }
 

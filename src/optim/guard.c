@@ -261,6 +261,13 @@ static void move_scale(const fg_update *u)
     fg_assign(g->streak, fg_where(u->is_bad, none, fg_where(is_due, none, streak)));
 }
 
+/* An element of the health variable. */
+static fg_tensor element(fg_tensor health, int64_t index)
+{
+    const int64_t limit = index + 1;
+    return fg_reshape(fg_slice(health, &index, &limit, NULL), FG_SCALAR);
+}
+
 /* The first anomaly is kept. With loss scaling, overflow is part of the search for a scale; it is
  * an anomaly only once the scale has dropped to 1. */
 static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
@@ -270,10 +277,8 @@ static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
     const fg_tensor now[] = {fg_cast(fg_scalar_value(u->trace, &g->number), FG_F32), u->culprit,
                              u->kind};
     fg_tensor old[3];
-    for (int i = 0; i < 3; i++) {
-        const int64_t start = FGI_HEALTH_STEP + i, limit = start + 1;
-        old[i] = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
-    }
+    for (int i = 0; i < 3; i++)
+        old[i] = element(before, FGI_HEALTH_STEP + i);
     fg_tensor is_first = fg_and(u->is_bad, fg_lt(old[1], one));
     if (g->scale != NULL)
         is_first = fg_and(is_first, fg_le(fg_variable_value(u->trace, g->scale), one));
@@ -304,8 +309,7 @@ static void count_bad(const fg_update *u)
 /* The same where the other values are written too. */
 static fg_tensor first_bad(const fg_update *u, fg_tensor before)
 {
-    const int64_t start = FGI_HEALTH_STEP, limit = start + 1;
-    const fg_tensor old = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
+    const fg_tensor old = element(before, FGI_HEALTH_STEP);
     const fg_tensor is_first = fg_and(u->is_bad, fg_lt(old, number_of(u->trace, 1)));
     return fg_where(is_first, step_number(u), old);
 }
@@ -314,12 +318,10 @@ static void write_health(const fg_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
     const fg_tensor before = fg_variable_value(u->trace, g->health), zero = number_of(u->trace, 0);
-    const int64_t start[] = {FGI_HEALTH_BAD}, limit[] = {FGI_HEALTH_BAD + 1};
-    const fg_tensor bad = fg_reshape(fg_slice(before, start, limit, NULL), FG_SCALAR);
     fg_tensor now[FGI_HEALTH], parts[FGI_HEALTH];
     for (int i = 0; i < FGI_HEALTH; i++)
         now[i] = zero;
-    now[FGI_HEALTH_BAD] = fg_add(bad, fg_cast(u->is_bad, FG_F32));
+    now[FGI_HEALTH_BAD] = fg_add(element(before, FGI_HEALTH_BAD), fg_cast(u->is_bad, FG_F32));
     if (u->counts)
         now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_maximum(u->moving, number_of(u->trace, 1)));
     if (g->detects)

@@ -181,7 +181,7 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err);
 
-/* ---- packer_progress.c ----------------------------------------------------------------------- */
+/* ---- packer_text.c --------------------------------------------------------------------------- */
 
 /* Calls a progress function now and then. */
 typedef struct fgi_packer_meter {

@@ -355,7 +355,7 @@ static void end(build *b)
     fgi_packer_kept_fini(&b->kept_samples);
     fg_pack_writer_destroy(b->writer);
     fgi_packer_journal_close(&b->journal);
-    fg_catalog_destroy(b->catalog);
+    fg_catalog_close(b->catalog);
     fgi_free(b->plan.splits);
 }
 

@@ -13,9 +13,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/plots.h"
-#include "report/plan_doc.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 #include "base/thread.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */

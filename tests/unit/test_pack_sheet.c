@@ -17,7 +17,7 @@
 #include "pack_read.h"
 #include "photo_pack.h"
 #include "sheet.h"
-#include "doc/thumbnail.h"
+#include "doc/doc.h"
 #include "tiny_text.h"
 
 static const char *const class_names[] = {"red", "green", "blue"};

@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "recipe/folder/run_origin.h"
-#include "report/sweep_report.h"
+#include "report/run_view.h"
 
 /* "digits" of "examples/digits.yaml"; "run" without a file. NULL: out of memory. */
 static char *stem_of(const char *path)

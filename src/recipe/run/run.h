@@ -16,7 +16,7 @@
 #include "recipe/folder/run_dir.h"
 #include "recipe/folder/run_origin.h"
 #include "recipe/run/run_schema.h"
-#include "report/plots.h"
+#include "report/reports.h"
 #include "base/buf.h"
 
 /* ---- data (run_data.c) ----------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/run/run.h"
-#include "report/plots.h"
+#include "report/reports.h"
 
 #define RESULT "lr_find.json"
 

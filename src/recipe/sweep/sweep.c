@@ -23,7 +23,6 @@
 #include "recipe/run/run.h"
 #include "recipe/sweep/sweep.h"
 #include "report/run_view.h"
-#include "report/sweep_report.h"
 #include "train/state/metrics.h"
 
 enum { RECORD_LIMIT = 64 << 20 };
