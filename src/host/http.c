@@ -70,7 +70,7 @@ static bool read_header(fgi_str header, const char *name, char *out, size_t room
 }
 
 /* Called for headers and for the trailers after the body. */
-static size_t take_header(char *data, size_t unit, size_t count, void *self)
+static size_t take_header(const char *data, size_t unit, size_t count, void *self)
 {
     exchange *x = self;
     const fgi_str header = {data, unit * count};

@@ -17,7 +17,6 @@
 #include <fulgurite/image.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,7 +31,7 @@
 #include "log/logger.h"
 
 enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2 };
-enum { HEADER = 12, FOOTER = 4, SESSION_START = 1 };
+enum { HEADER = 12, FOOTER = 4, SESSION_START = 1, NAME_SIZE = 256 };
 enum { TYPE_FLOAT = 1, TYPE_STRING = 7, CLASS_TENSOR = 2, PRODUCER = 22 };
 
 /* What the event files of a folder contain. */
@@ -105,7 +104,7 @@ static void put_start(fgi_buf *out, int64_t first, double wall_time)
     put_event(out, &event);
 }
 
-/* ---- earlier files ---------------------------------------------------------------------------- */
+/* ---- earlier files --------------------------------------------------------------------------- */
 
 static uint64_t get_number(const unsigned char *at, int bytes)
 {
@@ -194,11 +193,17 @@ static int64_t time_in(const char *name)
     return seconds;
 }
 
-static int is_ours(const struct dirent *entry) { return time_in(entry->d_name) > 0; }
-
-static int by_name(const struct dirent **a, const struct dirent **b)
+/* Replaces `name` by the next one of an event file in the order of names; false: there is none. */
+static bool next_file(DIR *folder, char name[NAME_SIZE])
 {
-    return strcmp((*a)->d_name, (*b)->d_name);
+    char next[NAME_SIZE] = "";
+    rewinddir(folder);
+    for (const struct dirent *e = readdir(folder); e != NULL; e = readdir(folder))
+        if (time_in(e->d_name) > 0 && strcmp(e->d_name, name) > 0 &&
+            (next[0] == '\0' || strcmp(e->d_name, next) < 0))
+            (void)snprintf(next, sizeof next, "%s", e->d_name);
+    memcpy(name, next, sizeof next);
+    return next[0] != '\0';
 }
 
 static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const char *name,
@@ -217,28 +222,25 @@ static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const cha
     return status;
 }
 
-/* Finds the event files of a run and removes the events that do not belong to the checkpoint that it
- * continues from, and incomplete records at their ends; the files themselves for a new run. Only
+/* Finds the event files of a run and removes the events that do not belong to the checkpoint that
+ * it continues from, and incomplete records at their ends; the files themselves for a new run. Only
  * files that have a name of file_name are changed. */
 static fg_status cut_files(const fg_log_start *start, bool is_new, event_past *out, fg_error *err)
 {
-    struct dirent **list = NULL;
+    char name[NAME_SIZE] = "";
     fg_status status = FG_OK;
-    const int count = scandir(start->run_dir, &list, is_ours, by_name);
+    DIR *folder = opendir(start->run_dir);
     *out = (event_past){.last_step = -1};
-    if (count < 0)
+    if (folder == NULL)
         return fgi_fail_errno(err, "open", start->run_dir);
-    for (int i = 0; i < count; i++) {
-        if (status == FG_OK)
-            status = cut_or_remove(start, is_new, list[i]->d_name, out, err);
-        free(list[i]);
-    }
-    free(list);
+    while (status == FG_OK && next_file(folder, name))
+        status = cut_or_remove(start, is_new, name, out, err);
+    (void)closedir(folder);
     return status;
 }
 
-/* The name of a new event file, a new string (fgi_free), or NULL: after `newest`, since readers open
- * files in the order of their names, and ignore those before the newest they know. */
+/* The name of a new event file, a new string (fgi_free), or NULL: after `newest`, since readers
+ * open files in the order of their names, and ignore those before the newest they know. */
 static char *file_name(double wall_time, int64_t newest)
 {
     fgi_buf name = {0};
