@@ -36,6 +36,15 @@ typedef struct fgi_aug_boxes {
     double ratio_min, ratio_max;
     bool is_smaller; /* than the image in both directions */
 } fgi_aug_boxes;
+#define FGI_AUG_BOX_OPTIONS(type, scale_min_, scale_max_, ratio_min_, ratio_max_, ratio_)          \
+    FG_OPTION(type, scale_min, FLOAT, scale_min_, "0..1", "0.25",                                  \
+              "Smallest fraction of the image's area."),                                           \
+        FG_OPTION(type, scale_max, FLOAT, scale_max_, "0..1", "0.25",                              \
+                  "Largest fraction of the image's area."),                                        \
+        FG_OPTION(type, ratio_min, FLOAT, ratio_min_, "1e-3..1000", "0.25",                        \
+                  "Smallest ratio of " ratio_ "."),                                                \
+        FG_OPTION(type, ratio_max, FLOAT, ratio_max_, "1e-3..1000", "0.25",                        \
+                  "Largest ratio of " ratio_ ".")
 enum { FGI_AUG_TRIES = 10, FGI_AUG_BOX_NUMBERS = 2 * FGI_AUG_TRIES + 2 };
 /* Keeps an error unless the limits are valid. */
 bool fgi_aug_check_boxes(fg_tensor image, const char *name, const fgi_aug_boxes *boxes);

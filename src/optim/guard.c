@@ -68,16 +68,9 @@ fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *e
     return create_state("optimizer.health", FG_F32, 0, FGI_HEALTH, &g->health, err);
 }
 
-fg_variable *fgi_optimizer_health(const fg_optimizer *optimizer) { return optimizer->guard.health; }
-
 size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer)
 {
     return fg_optimizer_variable_count(optimizer) - fgi_guard_variable_count(&optimizer->guard);
-}
-
-bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer)
-{
-    return optimizer->guard.scale != NULL;
 }
 
 void fgi_guard_fini(fgi_guard *g)

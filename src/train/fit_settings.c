@@ -154,7 +154,7 @@ static void scale_lr(fg_trainer *trainer)
                           fgi_divergence_lr_factor(&trainer->divergence);
     settings->lr_scaling = rules[rule];
     settings->lr_factor = factor;
-    settings->lr_given = optimizer != NULL ? fgi_optimizer_base_lr(optimizer) : trainer->preview.lr;
+    settings->lr_given = optimizer != NULL ? optimizer->hyper.lr : trainer->preview.lr;
     settings->lr = settings->lr_given * factor;
     if (optimizer != NULL)
         fgi_optimizer_scale_lr(optimizer, factor);
