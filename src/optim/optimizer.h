@@ -130,7 +130,7 @@ fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter
 void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
 
 /* Limits the gradients (f32 or f64), without the loss scale, as fg_optimizer_set_clip says
- * (clip.c).
+ * (guard.c).
  */
 void fgi_clip(const fg_update *u, fg_tensor *gradients);
 
