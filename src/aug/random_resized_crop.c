@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "aug/aug_size.h"
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 

@@ -183,8 +183,7 @@ extern const fg_entry *const fgi_optimizer_rows[];
 extern const size_t fgi_optimizer_row_count;
 extern const fg_entry *const fgi_schedule_rows[];
 extern const size_t fgi_schedule_row_count;
-extern const fg_optimizer_entry fgi_sgd_row, fgi_adam_row, fgi_adamw_row;
-extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
+extern const fg_schedule_entry fgi_onecycle_row;
 
 /* The optimizer owns the learning rate. The base is the value given by the user, at creation or
  * with fg_optimizer_set_lr; the factor scales it with the batch size; their product is the peak of
