@@ -19,8 +19,8 @@
 #include "base/file.h"
 #include "base/library.h"
 #include "base/print.h"
-#include "recipe/for_program.h"
-#include "report/run_doc.h"
+#include "recipe/folder/run_dir.h"
+#include "report/reports.h"
 
 static const char every_s[] = "2"; /* between two loads of the page of a run in progress */
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";

@@ -116,14 +116,11 @@ static int by_name(const void *a, const void *b)
 
 static fg_status add_entry(listing *l, entry e, fg_error *err)
 {
-    entry *list = fgi_grow(l->list, l->count, &l->capacity, sizeof(*list));
-    if (list == NULL)
-        return fgi_no_memory(err);
-    l->list = list;
+    FGI_TRY_GROW(l->list, l->count, l->capacity, err);
     e.name = fgi_arena_strdup(&l->names, e.name);
     if (e.name == NULL)
         return fgi_no_memory(err);
-    list[l->count++] = e;
+    l->list[l->count++] = e;
     return FG_OK;
 }
 
@@ -289,11 +286,7 @@ static fg_status enter(walk *w, int at, const entry *e, visit *fn)
 
 static bool is_given_class(const walk *w, const char *name)
 {
-    const fg_catalog_options *o = w->b->options;
-    for (int64_t i = 0; i < o->class_count; i++)
-        if (strcmp(o->class_names[i], name) == 0)
-            return true;
-    return false;
+    return fgi_is_given_class(w->b->options, fgi_str_of(name));
 }
 
 static uint8_t split_of(const walk *w, const entry *e)

@@ -16,11 +16,8 @@ fg_status fgi_row_add_label(fgi_draft *b, fgi_manifest_row *row, fgi_str text, f
                             fg_error *err)
 {
     fgi_label_ids *ids = &row->labels;
-    int32_t *list = fgi_grow(ids->list, ids->count, &ids->capacity, sizeof(*list));
-    if (list == NULL)
-        return fgi_no_memory(err);
-    ids->list = list;
-    FGI_TRY(fgi_draft_label(b, text, type, &list[ids->count], err));
+    FGI_TRY_GROW(ids->list, ids->count, ids->capacity, err);
+    FGI_TRY(fgi_draft_label(b, text, type, &ids->list[ids->count], err));
     ids->count++;
     return FG_OK;
 }

@@ -116,11 +116,8 @@ static fg_status open_shard(fgi_shard_files *shards, fgi_shard_file *shard, bool
 
 static fg_status add_shard(fgi_shard_files *shards, const char *path, fg_error *err)
 {
-    fgi_shard_file *list = fgi_grow(shards->list, shards->count, &shards->capacity, sizeof(*list));
-    if (list == NULL)
-        return fgi_no_memory(err);
-    shards->list = list;
-    fgi_shard_file *shard = &list[shards->count];
+    FGI_TRY_GROW(shards->list, shards->count, shards->capacity, err);
+    fgi_shard_file *shard = &shards->list[shards->count];
     *shard = (fgi_shard_file){.path = fgi_strdup(path), .fd = -1};
     if (shard->path == NULL)
         return fgi_no_memory(err);

@@ -129,10 +129,7 @@ static fg_status add_entry(listing *list, const char *folder, const char *name, 
         note_damage(list, path, &why);
         return FG_OK;
     }
-    entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof(*grown));
-    if (!grown)
-        return fgi_no_memory(err);
-    list->entries = grown;
+    FGI_TRY_GROW(list->entries, list->count, list->capacity, err);
     entry *added = &list->entries[list->count++];
     (void)snprintf(added->name, sizeof(added->name), "%s", name);
     added->sequence = manifest.sequence;

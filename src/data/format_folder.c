@@ -1,5 +1,5 @@
-/* format_folder.c - the data formats idx, cifar10 and cifar100: folders of published datasets, whose
- * files have their usual names.
+/* format_folder.c - the data formats idx, cifar10 and cifar100: folders of published datasets,
+ * whose files have their usual names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/formats.h"

@@ -1,7 +1,7 @@
 /* npy.c - NumPy's .npy format: magic, version, a Python dictionary as text, then the array. Arrays
- * that need no conversion are used directly from the mapped file. A .npz archive is a ZIP archive of
- * such files, stored or deflated. Source: NumPy Enhancement
- * Proposal 1 and numpy.lib.format (versions 1.0, 2.0, 3.0), numpy.savez.
+ * that need no conversion are used directly from the mapped file. A .npz archive is a ZIP archive
+ * of such files, stored or deflated. Source: NumPy Enhancement Proposal 1 and numpy.lib.format
+ * (versions 1.0, 2.0, 3.0), numpy.savez.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"

@@ -14,6 +14,7 @@
 #ifndef FGI_DOC_DOC_H
 #define FGI_DOC_DOC_H
 
+#include <fulgurite/data.h>
 #include <jansson.h>
 
 #include "doc/chart.h"
@@ -126,5 +127,11 @@ double fgi_field_part(const fgi_field *field, const json_t *row, double most);
 double fgi_field_most(const fgi_field *field, const json_t *rows);
 /* Text of a file without control characters, which could be terminal escape sequences. */
 void fgi_put_plain(fgi_buf *out, const char *text);
+
+/* The sample as a data URI with a picture of at most 96 pixels on each side (fgi_free), as the
+ * dataset gives it: without the augmentations of the step. Its first field is an image if it is
+ * T[H,W], T[H,W,1 or 3], has as many values as `given` ([H, W, C], 0: unknown), or is encoded for
+ * the device (fg_dataset_encoding). NULL: it is not an image, or cannot be read. */
+char *fgi_thumbnail(const fg_dataset *dataset, int64_t index, const int64_t given[3]);
 
 #endif

@@ -37,6 +37,10 @@ void fgi_device_list_renumber(fgi_device_list *list);
 fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform, void *items,
                                  size_t size, int *count, fg_error *err);
 
+/* Takes the word up to the next separator, without spaces around it, from *text, which is NULL
+ * after the last one; false if there is none. */
+bool fgi_next_word(const char **text, const char *end, char separator, fgi_str *out);
+
 /* ---- meshes: mesh.c -------------------------------------------------------------------------- */
 
 /* A set of a mesh's axes: bit i is axis i. */
@@ -126,7 +130,8 @@ void fgi_shard_scatter(const fgi_shard *shard, const void *from, void *to_whole)
  * rule does not shard. */
 typedef struct fgi_strategy {
     const char *name;
-    void (*extend)(const fgi_mesh *mesh, const fg_type *type, fgi_sharding *sharding);
+    void (*extend)(const fgi_mesh *mesh, const fg_type *type,
+                   fgi_sharding *sharding); /* NULL: shards nothing */
 } fgi_strategy;
 
 /* "ddp" (or NULL) and "fsdp". Errors: FG_EINVAL. */

@@ -13,17 +13,6 @@
 
 /* ---- partition specs ------------------------------------------------------------------------- */
 
-/* Consumes the text up to the next separator; false at the end. */
-static bool next_word(const char **text, const char *end, char separator, fgi_str *out)
-{
-    if (*text == NULL)
-        return false;
-    const char *stop = memchr(*text, separator, (size_t)(end - *text));
-    *out = fgi_str_trim((fgi_str){*text, (size_t)((stop != NULL ? stop : end) - *text)});
-    *text = stop != NULL ? stop + 1 : NULL;
-    return true;
-}
-
 /* Parses "data+fsdp", the axes of one dimension. `used` are those of the previous dimensions. */
 static fg_status parse_word(const fgi_mesh *mesh, const char *spec, fgi_str word, unsigned used,
                             fgi_axis_set *out, fg_error *err)
@@ -32,7 +21,7 @@ static fg_status parse_word(const fgi_mesh *mesh, const char *spec, fgi_str word
     unsigned axes = 0;
     fgi_str name;
     const char *rest = fgi_str_equal(word, "none") ? NULL : word.data;
-    while (next_word(&rest, word.data + word.size, '+', &name)) {
+    while (fgi_next_word(&rest, word.data + word.size, '+', &name)) {
         const int axis = fgi_mesh_find_axis(mesh, name);
         if (axis < 0)
             return fgi_fail(err, FG_EINVAL,
@@ -66,7 +55,7 @@ fg_status fgi_sharding_parse(const fgi_mesh *mesh, const char *spec, fgi_shardin
     int count = 0;
     fgi_str word;
     *out = (fgi_sharding){{0}};
-    while (next_word(&rest, end, ',', &word)) {
+    while (fgi_next_word(&rest, end, ',', &word)) {
         if (count == FG_MAX_RANK)
             return fgi_fail(err, FG_EINVAL, "partition spec \"%s\" has more than %d dimensions",
                             spec, FG_MAX_RANK);

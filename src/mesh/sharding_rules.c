@@ -17,13 +17,6 @@ enum { FSDP_LEAST_ELEMENTS = 1024 };
 
 /* ---- strategies ------------------------------------------------------------------------------ */
 
-static void extend_ddp(const fgi_mesh *mesh, const fg_type *type, fgi_sharding *sharding)
-{
-    (void)mesh;
-    (void)type;
-    (void)sharding;
-}
-
 /* The largest divisible dimension that no rule shards; if several are equal, the first one in
  * memory. */
 static void extend_fsdp(const fgi_mesh *mesh, const fg_type *type, fgi_sharding *sharding)
@@ -43,7 +36,7 @@ static void extend_fsdp(const fgi_mesh *mesh, const fg_type *type, fgi_sharding 
 
 fg_status fgi_strategy_find(const char *name, const fgi_strategy **out, fg_error *err)
 {
-    static const fgi_strategy strategies[] = {{"ddp", extend_ddp}, {"fsdp", extend_fsdp}};
+    static const fgi_strategy strategies[] = {{"ddp", NULL}, {"fsdp", extend_fsdp}};
     *out = NULL;
     for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++)
         if (strcmp(name != NULL ? name : "ddp", strategies[i].name) == 0)
@@ -116,7 +109,8 @@ fg_status fgi_rules_apply(const fgi_mesh *mesh, const fg_sharding_rule *rules, s
         rule++;
     if (rule < count)
         FGI_TRY(apply_rule(mesh, &rules[rule], parameter, out, err));
-    strategy->extend(mesh, parameter->type, out);
+    if (strategy->extend != NULL)
+        strategy->extend(mesh, parameter->type, out);
     *out = fgi_sharding_without(out, axes_of_size_one(mesh));
     return FG_OK;
 }

@@ -96,6 +96,8 @@ fg_pack_codec fgi_packer_codec(fg_pack_choice choice);
 /* Makes the records of sample i; the result is output->status. */
 void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int64_t i,
                        fgi_packer_output *output);
+/* Sets plan->sampling. Reads some of the files. */
+void fgi_packer_find_sampling(fgi_packer_plan *plan);
 
 /* ---- packer_crew.c --------------------------------------------------------------------------- */
 
@@ -179,12 +181,7 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err);
 
-/* ---- packer_sampling.c ----------------------------------------------------------------------- */
-
-/* Sets plan->sampling. Reads some of the files. */
-void fgi_packer_find_sampling(fgi_packer_plan *plan);
-
-/* ---- packer_progress.c ----------------------------------------------------------------------- */
+/* ---- packer_text.c --------------------------------------------------------------------------- */
 
 /* Calls a progress function now and then. */
 typedef struct fgi_packer_meter {

@@ -2,7 +2,7 @@
  * machine; in the page, a table of all machines comes first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/plan_doc.h"
+#include "report/reports.h"
 
 #include <math.h>
 #include <string.h>

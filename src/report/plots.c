@@ -5,7 +5,7 @@
  * highest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/plots.h"
+#include "report/reports.h"
 
 #include <fulgurite/report.h>
 #include <inttypes.h>

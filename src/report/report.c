@@ -11,9 +11,8 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "input/json_file.h"
-#include "report/config_lines.h"
-#include "report/run_doc.h"
-#include "report/sweep_report.h"
+#include "report/run_view.h"
+#include "report/reports.h"
 #include "verdict/verdict.h"
 
 enum { RUNS_MAX = 8 };

@@ -10,8 +10,7 @@
 #include "base/alloc.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "doc/html.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 
 enum { NARROW = 8, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */
 enum { LINES_MOST = 32, NAME_MOST = 16, HEAD_MOST = 6, KEY = 16 }; /* of a matrix in lines */

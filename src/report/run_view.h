@@ -1,4 +1,5 @@
-/* run_view.h - a run's folder as a report shows it: report.json, metrics.jsonl, config.yaml.
+/* run_view.h - the folders of runs and sweeps, as reports show them: report.json, metrics.jsonl,
+ * config.yaml, sweep.json.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_RUN_VIEW_H
@@ -57,5 +58,18 @@ const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *
  * errors. -1 if there is no value, of other metrics such as lr, and of those of training: a log
  * line may be a mean over a few samples. */
 int64_t fgi_run_metric_best(const fgi_run_metric *metric);
+
+/* {"section.key": "value as written", ...}. The value of a key that continues on further, deeper
+ * lines has these joined by spaces. Comments and empty lines are left out. Unlike the reader of
+ * configurations, it accepts keys of other versions and of rows that this program lacks. NULL when
+ * out of memory. */
+json_t *fgi_config_lines(const char *yaml);
+
+/* ---- sweeps ---------------------------------------------------------------------------------- */
+
+/* Whether a folder is that of a sweep. Errors: FG_ENOMEM. */
+fg_status fgi_sweep_look(const char *folder, bool *out_is_sweep, fg_error *err);
+/* Reads sweep.json; *out is NULL if there is none. Errors: those of fgi_run_view_open. */
+fg_status fgi_sweep_read(const char *folder, json_t **out, fg_error *err);
 
 #endif

@@ -3,7 +3,7 @@
  * runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/sweep_report.h"
+#include "report/reports.h"
 
 #include <math.h>
 #include <stdlib.h>

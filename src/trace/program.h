@@ -61,6 +61,11 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
                           fgi_layout *out, fg_error *err);
 void fgi_layout_fini(fgi_layout *layout);
 
+/* If the message of a compiler contains the location of one of the program's operations, which is
+ * emitted with each (hlo/mlir.h): prepends the operation with the types of its operands, and sets
+ * the user's file and line. Returns err's status. */
+fg_status fgi_compile_explain(const fg_trace *trace, const fgi_layout *layout, fg_error *err);
+
 /* Options and restrictions for the CPU plugin's compiler (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
 /* On the CPU with oneDNN: marks the live nodes whose results must not be fused with their users, by

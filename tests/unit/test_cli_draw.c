@@ -16,8 +16,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "doc/chart.h"
-#include "report/run_doc.h"
-#include "report/plots.h"
+#include "report/reports.h"
 #include "terminal.h"
 
 static fgi_buf page;

@@ -14,10 +14,9 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "doc/chart.h"
-#include "doc/html.h"
-#include "report/run_doc.h"
+#include "doc/doc.h"
+#include "report/reports.h"
 #include "report/run_view.h"
-#include "report/plots.h"
 #include "sheet.h"
 
 #define NONE ((double)NAN)

@@ -18,9 +18,9 @@
 #include "base/file.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "recipe/for_program.h"
-#include "report/run_doc.h"
-#include "doc/thumbnail.h"
+#include "recipe/folder/run_dir.h"
+#include "report/reports.h"
+#include "doc/doc.h"
 
 static fg_error err;
 static const char *folder;

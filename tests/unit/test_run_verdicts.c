@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "recipe/config.h"
-#include "report/run_doc.h"
+#include "recipe/config/config.h"
+#include "report/reports.h"
 #include "verdict/verdict.h"
 
 /* A run of 100 steps in 10 s with nothing wrong. Texts here have ' instead of ". */

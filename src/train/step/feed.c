@@ -103,7 +103,7 @@ static fg_status upload_field(fg_client *client, upload *u, int f, fg_array **ou
     FGI_TRY(fgi_array_upload(client, &u->batch->types[f], &sharding, u->batch->data[f],
                              FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
-    const fg_status status = fgi_event_on_ready(done, on_upload_done, u, err);
+    const fg_status status = fgi_event_on_ready(done, NULL, on_upload_done, u, err);
     if (status != FG_OK) { /* there will be no callback when the device has read the memory: wait */
         fg_array_release(*out);
         *out = NULL;
@@ -189,7 +189,7 @@ static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_part_fn
     (void)pthread_mutex_lock(&feed->mutex);
     flight->open++;
     (void)pthread_mutex_unlock(&feed->mutex);
-    if (fgi_event_on_parts(event, part_done, done, flight, NULL) == FG_OK)
+    if (fgi_event_on_ready(event, part_done, done, flight, NULL) == FG_OK)
         return;
     const fg_status status = fgi_event_wait(event, &late); /* there will be no callback: wait */
     done(flight, status, late.message);

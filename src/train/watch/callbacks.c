@@ -230,10 +230,7 @@ fg_status fgi_callbacks_add(fgi_callbacks *list, const fg_callback_ops *ops, voi
     FGI_TRY(fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err));
     FGI_TRY(check_state(list, ops, err));
     if (list->count == list->capacity) {
-        callback *grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
-        if (grown == NULL)
-            return fgi_no_memory(err);
-        list->at = grown;
+        FGI_TRY_GROW(list->at, list->count, list->capacity, err);
     }
     list->at[list->count++] = (callback){.ops = ops, .self = self};
     return FG_OK;
