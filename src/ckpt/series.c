@@ -392,12 +392,10 @@ static fg_status split_kept(kept_lines *kept, fg_error *err)
         char *name = cut_word(&rest);
         if (*name == '\0')
             continue;
-        if (kept->count == capacity) {
-            line *grown = fgi_grow(kept->lines, kept->count, &capacity, sizeof *grown);
-            if (grown == NULL)
-                return fgi_no_memory(err);
-            kept->lines = grown;
-        }
+        line *grown = fgi_grow(kept->lines, kept->count, &capacity, sizeof *grown);
+        if (grown == NULL)
+            return fgi_no_memory(err);
+        kept->lines = grown;
         kept->lines[kept->count++] = (line){.name = name, .owner = cut_word(&rest)};
     }
     return FG_OK;

@@ -77,8 +77,7 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
     if (stage->kind != FGI_TRAIN)
         return sums;
     return fg_concat(
-        (fg_tensor[]){
-            sums, fg_variable_value(step->trace, fgi_optimizer_health(trainer->model.optimizer))},
+        (fg_tensor[]){sums, fg_variable_value(step->trace, trainer->model.optimizer->guard.health)},
         2, 0);
 }
 

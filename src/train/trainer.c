@@ -326,7 +326,7 @@ static fg_clip clip_of(const fg_trainer_options *o)
 static fg_status prepare_optimizer(fg_trainer *trainer, fg_error *err)
 {
     fg_optimizer *optimizer = trainer->model.optimizer;
-    if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
+    if (trainer->precision->scales_loss && optimizer->guard.scale == NULL)
         FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
     if (trainer->options.numerics.stochastic_rounding)
         fg_optimizer_set_stochastic_rounding(optimizer, true);
