@@ -1,5 +1,5 @@
-/* average.h - averages of a model's parameters and buffers on the device: what the callbacks ema and
- * swa do alike.
+/* average.h - averages of a model's parameters and buffers on the device: what the callbacks ema
+ * and swa do alike.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_CALLBACK_AVERAGE_H

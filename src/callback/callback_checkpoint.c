@@ -19,12 +19,11 @@
 #include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "input/json_file.h"
-#include "train/best_list.h"
+#include "train/state/cursor.h"
 #include "callback/callback_rows.h"
-#include "train/metrics.h"
-#include "train/rank.h"
-#include "train/callbacks.h"
-#include "train/callbacks.h"
+#include "train/state/metrics.h"
+#include "train/save/saver.h"
+#include "train/watch/call.h"
 
 typedef struct checkpoint {
     const char *monitor; /* the name of the metric */

@@ -11,9 +11,9 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
-#include "train/metrics.h"
-#include "train/rank.h"
-#include "train/callbacks.h"
+#include "train/state/metrics.h"
+#include "train/save/saver.h"
+#include "train/watch/call.h"
 
 /* In checkpoints: the best and the last value, the step that the best was reached at, how many
  * validations there were in total and since then; and of which metric. */

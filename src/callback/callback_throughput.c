@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "callback/callback_rows.h"
-#include "train/callbacks.h"
-#include "train/rank.h"
+#include "train/watch/call.h"
+#include "train/save/saver.h"
 
 /* What a log line is about. */
 typedef struct line {

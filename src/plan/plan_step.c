@@ -12,7 +12,7 @@
 #include "plan/analysis.h"
 #include "plan/hlo_counts.h"
 #include "base/print.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 static int64_t least0(int64_t a) { return a > 0 ? a : 0; }

@@ -35,7 +35,7 @@ typedef struct fgi_schedule_view {
 void fgi_schedule_put_table(const fgi_schedule_view *view, fgi_buf *out);
 /* The learning rate over the steps, and the momentum if it changes. */
 void fgi_schedule_draw(const fgi_schedule_view *view, int columns, bool is_ascii, fgi_buf *out);
-/* One object with the settings and the values of the steps, a new reference; NULL: out of memory. */
+/* An object with the settings and the values of the steps, a new reference; NULL: out of memory. */
 json_t *fgi_schedule_json(const fgi_schedule_view *view);
 /* Writes a file; the end of its name, .csv, .json, .svg or .png, is the format. Errors: those of
  * fg_report_lr_write. */

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "verdict/verdict.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 
 enum { VERSION = 1, REPORT_LIMIT = 64 << 20, METRICS_LIMIT = 1 << 30, METRICS_MAX = 256 };
 

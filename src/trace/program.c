@@ -99,8 +99,8 @@ static void release(fgi_program *program)
 }
 
 /* ---- errors of the compiler ------------------------------------------------------------------
- * Which operation of the user's program a message is about. Compilers repeat locations in two forms:
- * that of MLIR, loc("fc/dot"("train.c":31:0)), and as metadata of HLO, source_file="train.c"
+ * Which operation of the user's program a message is about. Compilers repeat locations in two
+ * forms: that of MLIR, loc("fc/dot"("train.c":31:0)), and as metadata of HLO, source_file="train.c"
  * source_line=31. */
 
 /* Whether the number at the end of a location does not continue: line 3 is not line 31. */

@@ -12,7 +12,7 @@
 #include "mesh/mesh.h"
 #include "option/option.h"
 #include "optim/optimizer.h"
-#include "train/divergence.h"
+#include "train/save/divergence.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 

@@ -20,13 +20,16 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/ckpt_name.h"
-#include "train/load_weights.h"
-#include "train/rank.h"
-#include "train/run_folder.h"
-#include "train/saver.h"
-#include "train/state.h"
+#include "train/state/cursor.h"
+#include "train/weights/weight_files.h"
+#include "train/save/saver.h"
+#include "train/watch/call.h"
 #include "train/trainer.h"
+
+/* Alternating sums and weights of the metrics: of the open window, f32, followed by the last health
+ * values of the optimizer; and of the closed windows of the epoch, f64. */
+#define SUMS_NAME       "trainer.sums"
+#define EPOCH_SUMS_NAME "trainer.epoch_sums"
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -37,11 +40,11 @@ static fg_status add_sums(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
     const fgi_windows *windows = &trainer->windows;
     const size_t count = stage->metrics.count;
     memcpy(c->epoch_sums, windows->epoch_sums, sizeof c->epoch_sums);
-    fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
+    fgi_host_copy_add(&c->copy, EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_peek(windows, c->sums, err));
-    fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
+    fgi_host_copy_add(&c->copy, SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
     return FG_OK;
 }
 
@@ -259,9 +262,9 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     const size_t count = json_array_size(list);
     fgi_saved_windows saved = {0};
     const void *epoch =
-        count <= FG_MAX_METRICS ? find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
+        count <= FG_MAX_METRICS ? find_sums(ckpt, EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
     const size_t with_health = 2 * count + FGI_HEALTH;
-    const void *open = epoch != NULL ? find_sums(ckpt, FGI_SUMS_NAME, FG_F32, with_health) : NULL;
+    const void *open = epoch != NULL ? find_sums(ckpt, SUMS_NAME, FG_F32, with_health) : NULL;
     if (epoch != NULL) {
         memcpy(saved.epoch_sums, epoch, 2 * count * sizeof saved.epoch_sums[0]);
         saved.metric_count = count;

@@ -13,13 +13,13 @@
 #include "base/arena.h"
 #include "base/span.h"
 #include "train/accumulation.h"
-#include "train/call.h"
-#include "train/cursor.h"
-#include "train/divergence.h"
-#include "train/ledger.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
-#include "train/windows.h"
+#include "train/watch/call.h"
+#include "train/state/cursor.h"
+#include "train/save/divergence.h"
+#include "train/watch/watch.h"
+#include "train/save/saver.h"
+#include "train/step/stage.h"
+#include "train/step/feed.h"
 
 struct fgi_precision;
 

@@ -13,10 +13,9 @@
 #include "option/option.h"
 #include "trace/precision.h"
 #include "train/accumulation.h"
-#include "train/best_list.h"
-#include "train/ckpt_name.h"
-#include "train/profile_steps.h"
-#include "train/progress.h"
+#include "train/state/cursor.h"
+#include "train/watch/profile_steps.h"
+#include "train/progress/progress.h"
 #include "train/strategy.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */

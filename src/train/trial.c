@@ -8,14 +8,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "optim/optimizer.h"
-#include "train/accumulate.h"
-#include "train/feed.h"
-#include "train/call.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
+#include "train/step/stage.h"
+#include "train/step/feed.h"
+#include "train/watch/call.h"
+#include "train/save/saver.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
-#include "train/windows.h"
 
 static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data *data,
                        fg_error *err)

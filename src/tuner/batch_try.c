@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/reserved.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 #include "train/trial.h"
 
 /* The next smaller size: a sixteenth less, above 16 a multiple of 8, as fg_trainer_find_batch. */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 /* Keeps the loss of each step, which is a separate window. */

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "train/stage.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 enum { FEATURES = 784, CLASSES = 10 };

@@ -13,8 +13,7 @@
 #include "base/file.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
-#include "train/divergence.h"
-#include "train/health.h"
+#include "train/save/divergence.h"
 #include "train/trainer.h"
 
 /* The parts of a Trainer that divergence.c uses. */

@@ -18,8 +18,8 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "toy_place.h"
-#include "train/best_list.h"
-#include "train/saver.h"
+#include "train/state/cursor.h"
+#include "train/save/saver.h"
 #include "train/trainer.h"
 #include "callback/callback_rows.h"
 

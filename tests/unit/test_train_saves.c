@@ -22,9 +22,8 @@
 #include "base/thread.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
-#include "train/progress.h"
-#include "train/rank.h"
-#include "train/saver.h"
+#include "train/progress/progress.h"
+#include "train/save/saver.h"
 #include "train/trainer.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "train/metrics.h"
-#include "train/call.h"
+#include "train/state/metrics.h"
+#include "train/watch/call.h"
 
 /* Those of training before those of the validation; a value of the same name is replaced. */
 static void metrics_of_a_result_are_in_order(void **state)
