@@ -574,8 +574,3 @@ const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step)
 {
     return &step->program->flops;
 }
-
-fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err)
-{
-    return fgi_executable_cost(step->program->executable, out, err);
-}
