@@ -124,7 +124,7 @@ size_t fgi_sharding_bytes(const fgi_mesh *mesh, const fg_type *type, const fgi_s
 /* Copies the elements of a dense shard to their positions in the whole array. */
 void fgi_shard_scatter(const fgi_shard *shard, const void *from, void *to_whole);
 
-/* ---- rules: sharding_rules.c ----------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* The default sharding of a parameter: for parameters that no rule matches, and dimensions that a
  * rule does not shard. */

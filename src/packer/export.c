@@ -65,7 +65,7 @@ typedef struct exporter {
     fg_pack_export_result result;
 } exporter;
 
-/* ---- opening the folder --------------------------------------------------------------------------------- */
+/* ---- opening the folder ---------------------------------------------------------------------- */
 
 static fg_status check_empty(const char *path, fg_error *err)
 {
@@ -130,8 +130,8 @@ static fg_status open_existing(out_folder *f, fg_error *err)
     return f->temporary != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-/* If the folder does not exist, files are written to a temporary one next to it. Otherwise it must be
- * empty, or `replace` set. */
+/* If the folder does not exist, files are written to a temporary one next to it. Otherwise it must
+ * be empty, or `replace` set. */
 static fg_status open_folder(const char *path, bool replace, out_folder *out, fg_error *err)
 {
     struct stat info;

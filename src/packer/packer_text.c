@@ -62,7 +62,7 @@ void fg_pack_built_fini(fg_pack_built *built)
     *built = (fg_pack_built){0};
 }
 
-/* ---- progress ------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total)
 {

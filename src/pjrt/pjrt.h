@@ -82,8 +82,7 @@ typedef struct fgi_program_cost {
     int64_t argument_bytes, output_bytes, alias_bytes, temp_bytes, code_bytes, peak_bytes;
     double flops, bytes_accessed;
 } fgi_program_cost;
-fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
-                              fg_error *err);
+fgi_program_cost fgi_executable_cost(const fgi_executable *executable);
 /* Number of devices that it is compiled for, as reported by the plugin; -1: not reported. */
 fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_replicas,
                                 int64_t *out_partitions, fg_error *err);

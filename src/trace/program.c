@@ -99,8 +99,8 @@ static void release(fgi_program *program)
 }
 
 /* ---- errors of the compiler ------------------------------------------------------------------
- * Which operation of the user's program a message is about. Compilers repeat locations in two forms:
- * that of MLIR, loc("fc/dot"("train.c":31:0)), and as metadata of HLO, source_file="train.c"
+ * Which operation of the user's program a message is about. Compilers repeat locations in two
+ * forms: that of MLIR, loc("fc/dot"("train.c":31:0)), and as metadata of HLO, source_file="train.c"
  * source_line=31. */
 
 /* Whether the number at the end of a location does not continue: line 3 is not line 31. */
@@ -573,9 +573,4 @@ const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
 const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step)
 {
     return &step->program->flops;
-}
-
-fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err)
-{
-    return fgi_executable_cost(step->program->executable, out, err);
 }

@@ -38,7 +38,6 @@ fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
 /* Borrowed for the step's lifetime. */
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
-fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
 const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step);
 
 /* The arguments and results of a program: computed before emission. */

@@ -460,7 +460,6 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
     const double unknown = (double)NAN;
     fg_step_cost cost = {
         .flops = unknown, .seconds = unknown, .flops_16bit = unknown, .bytes = unknown};
-    fgi_program_cost reported;
     fg_device_info device = {0};
     if (stage->program == NULL || fg_device_info_at(trainer->client, 0, &device, NULL) != FG_OK)
         return cost;
@@ -478,8 +477,9 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
             cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }
     cost.flops_16bit = flops->of[FG_BF16] + flops->of[FG_F16];
-    if (fgi_step_program_cost(stage->program, &reported, NULL) == FG_OK &&
-        reported.bytes_accessed > 0)
+    const fgi_program_cost reported =
+        fgi_executable_cost(fgi_step_program_executable(stage->program));
+    if (reported.bytes_accessed > 0)
         cost.bytes = reported.bytes_accessed * count;
     return cost;
 }
@@ -501,7 +501,6 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
 {
     const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
     fgi_stage *stage = trainer->stage[kind];
-    fgi_program_cost cost;
     fgi_stage_report_input(stage, &result->input);
     fgi_ledger_result(&trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
@@ -510,9 +509,9 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
     result->rollbacks = trainer->divergence.at.rollbacks;
     result->rollback_lr_factor = trainer->divergence.at.lr_factor;
     result->device_peak_bytes = -1;
-    const fgi_step_program *program = stage->program;
-    if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
-        result->device_peak_bytes = cost.peak_bytes;
+    if (stage->program != NULL)
+        result->device_peak_bytes =
+            fgi_executable_cost(fgi_step_program_executable(stage->program)).peak_bytes;
     count_mxu(trainer, stage, result);
     result->compiles = now.compiles - before.compiles;
     result->compile_cache_hits = now.compile_cache_hits - before.compile_cache_hits;
