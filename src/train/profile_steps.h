@@ -13,8 +13,8 @@ typedef struct fgi_profile_steps {
     int64_t first, last; /* otherwise; 0: none */
 } fgi_profile_steps;
 
-/* Reads "10:20", "10" (one step), "auto", or "" and NULL (none); false for anything else. */
-bool fgi_profile_steps_parse(const char *text, fgi_profile_steps *out);
+/* Of fg_trainer_output.profile. */
+fgi_profile_steps fgi_profile_steps_of(const int64_t given[2]);
 /* The steps that "auto" means for a fit that starts after step `done`, of `total` steps (-1:
  * unknown): ten steps after the first ten, or the last ten. */
 fgi_profile_steps fgi_profile_steps_choose(int64_t done, int64_t total);

@@ -14,8 +14,8 @@
 typedef struct fgi_step_profile fgi_step_profile;
 
 /* The folder of the run and the cursor are borrowed. */
-fg_status fgi_step_profile_create(const char *steps, const char *run_dir, const fgi_cursor *cursor,
-                                  fgi_step_profile **out, fg_error *err);
+fg_status fgi_step_profile_create(const int64_t steps[2], const char *run_dir,
+                                  const fgi_cursor *cursor, fgi_step_profile **out, fg_error *err);
 void fgi_step_profile_destroy(fgi_step_profile *self); /* NULL is allowed */
 /* The last profile that was written, or NULL. */
 const fg_profile_info *fgi_step_profile_info(const fgi_step_profile *self);
