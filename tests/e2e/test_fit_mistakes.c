@@ -58,7 +58,7 @@ static void mistakes_name_the_place(void **state)
         {2, "fit digits.yaml --trainer.callbacks=[ema,ema]",
          "fulgurite fit: --trainer.callbacks: there already is a callback 'ema'"},
         {2, "fit digits.yaml --print-schedule --trainer.callbacks=gradient_accumulation",
-         "trainer.callbacks.gradient_accumulation.schedule: expected EPOCH=BATCHES"},
+         "trainer.callbacks.gradient_accumulation.schedule: expected batches for some epochs"},
         {2, "fit digits.yaml '--trainer.loggers=mlflow: {uri: ftp://x}'",
          "fulgurite fit: --trainer.loggers: expected the address of an MLflow server"},
         {2, "validate digits.yaml --draw=perhaps",

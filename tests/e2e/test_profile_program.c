@@ -57,9 +57,10 @@ static void mistakes_name_the_place(void **state)
     (void)state;
     const char *folder = workplace();
     contains(program_gives(2, folder, "fit digits.yaml --profile=4,2")->err,
-             "--trainer.profile: expected steps such as 10:20, or auto, got '4:2'");
+             "--trainer.profile: steps 4 to 2: expected the first one before the last");
     contains(program_gives(2, folder, "fit digits.yaml --trainer.profile=soon")->err,
-             "--trainer.profile: expected steps such as 10:20, or auto, got 'soon'");
+             "--trainer.profile: expected a list of 2 integers, 1 or greater, or auto (for example "
+             "[100, 110]), got 'soon'");
     assert_false(is_there(folder, "run"));
     (void)program_gives(0, folder, "fit digits.yaml --fast-dev-run --profile");
     assert_false(is_there(folder, "run"));
