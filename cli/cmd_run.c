@@ -33,7 +33,7 @@ static const cli_option fit_options[] = {
         "resume an earlier run (default: its last checkpoint; auto: only if there is one)"),
     CLI_FLAG(0, "overwrite", &settings.command.fit.overwrite,
              "delete the checkpoints of an earlier run in the same folder"),
-    CLI_OPTIONAL(0, "profile", &settings.profile, "FIRST:LAST",
+    CLI_OPTIONAL(0, "profile", &settings.profile, "FIRST,LAST",
                  "take a profile of these steps (default: ten after the first ten)"),
     CLI_LIST(0, "sweep", &settings.sweep, "KEY=VALUE,VALUE",
              "train once for each value of a key; several --sweep: for each combination"),

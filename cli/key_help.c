@@ -218,8 +218,7 @@ static void print_reference_rows(fgi_buf *out)
         if (!key->has_entries)
             continue;
         fgi_buf_printf(out,
-                       "\n## %s\n\nThe elements of the list `%s`, each with its options, which are "
-                       "written\nin parentheses: `%s`.\n",
+                       "\n## %s\n\nThe elements of the list `%s`, each with its options: `%s`.\n",
                        key->path, key->path, key->option->example);
         for (size_t k = 0; k < fg_registry_count(registry, key->kind); k++)
             print_reference_row(out, fg_registry_at(registry, key->kind, k));

@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 /* A registered augmentation (registry.h): a constant row, which `data.augment` of a configuration
- * can list: `augment: [random_crop(padding=4), random_flip]`. */
+ * can list: `augment: [random_crop: {padding: 4}, random_flip]`. */
 typedef struct fg_augmentation_entry {
     fg_entry entry;
     /* Returns the changed images T[B,H,W,C], like the functions below; key NULL: in evaluation.

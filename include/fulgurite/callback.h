@@ -3,7 +3,7 @@
  * A callback is a table of functions and the argument that they are called with, which a program
  * adds to a Trainer with fg_trainer_add_callback (train.h). A row gives it a name and options, like
  * a model (registry.h), so that a configuration can list it: `trainer.callbacks:
- * [early_stop(patience=3)]`.
+ * [early_stop: {patience: 3}]`.
  *
  *     typedef struct counter {
  *         int64_t every, batches;

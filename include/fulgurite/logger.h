@@ -180,7 +180,7 @@ typedef struct fg_logger_ops {
 } fg_logger_ops;
 
 /* A registered logger (registry.h): a constant row. It gives a logger a name and options, so that a
- * configuration can list it: `trainer.loggers: [csv, board(url=host)]`.
+ * configuration can list it: `trainer.loggers: [csv, board: {url: host}]`.
  *
  *     static const fg_option options[] = {
  *         FG_OPTION(board, url, STRING, NULL, NULL, "http://host", "Address of the server."),
@@ -217,13 +217,6 @@ FG_API FG_MUST_USE fg_status fg_trainer_set_run_info(fg_trainer *trainer, const 
  * a name or `log`, or after the first fit has begun. Not thread-safe: on the Trainer's thread. */
 FG_API FG_MUST_USE fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops,
                                                    void *take_self, fg_error *err);
-
-/* Adds a built-in logger by its name in configurations (docs/config.md, trainer.loggers), in
- * addition to those of options.output.loggers: "tensorboard" with options such as
- * "histograms=true"; NULL: their defaults. Errors: FG_EINVAL (an unknown name or option, an invalid
- * value), those of fg_trainer_add_logger. */
-FG_API FG_MUST_USE fg_status fg_trainer_add_named_logger(fg_trainer *trainer, const char *name,
-                                                         const char *options, fg_error *err);
 
 /* ---- texts, images, histograms -----------------------------------------------------------------
  *

@@ -41,9 +41,10 @@ typedef enum fg_option_kind {
     FG_OPTION_INTS = 7,    /* lists                                                       */
     FG_OPTION_FLOATS = 8,
     FG_OPTION_STRINGS = 9,
-    FG_OPTION_RULES = 10,   /* sharding rules, "fc1.*=none/model"                          */
-    FG_OPTION_ENTRIES = 11, /* names with options, "early_stop(patience=3)"                */
-    FG_OPTION_DURATION = 12 /* "90s", "8h30m", "1d12h", "08:30:00"; a number of seconds in C */
+    FG_OPTION_RULES = 10,    /* sharding rules, "fc1.*=none/model"                          */
+    FG_OPTION_ENTRIES = 11,  /* names with options, "early_stop: {patience: 3}"            */
+    FG_OPTION_DURATION = 12, /* "90s", "8h30m", "1d12h", "08:30:00"; a number of seconds in C */
+    FG_OPTION_MAP = 13       /* integers by integers, "{0: 1, 4: 2}"                       */
 } fg_option_kind;
 
 /* An integer member whose value is auto or not known. A double is then NaN, a string NULL. */
@@ -65,6 +66,13 @@ typedef struct fg_strings {
     const char *const *at;
     size_t count;
 } fg_strings;
+typedef struct fg_int_pair {
+    int64_t key, value;
+} fg_int_pair;
+typedef struct fg_int_map {
+    const fg_int_pair *at;
+    size_t count;
+} fg_int_map;
 /* A part of something: a fraction of it, or a number of its elements if fraction is 0. */
 typedef struct fg_amount {
     double fraction; /* 0 to 1 */
@@ -113,6 +121,7 @@ typedef struct fg_option {
 #define FG_MEMBER_RULES    fg_strings
 #define FG_MEMBER_ENTRIES  fg_strings
 #define FG_MEMBER_DURATION double
+#define FG_MEMBER_MAP      fg_int_map
 /* The offset of a member; a member of another type does not compile (without warnings). */
 #define FG_OFFSET(type, member, its_type)                                                          \
     (offsetof(type, member) + 0 * sizeof((its_type *)0 == &((type *)0)->member))
@@ -139,10 +148,13 @@ typedef struct fg_option {
                   0 * sizeof(char[sizeof(((type *)0)->member) == sizeof(int) ? 1 : -1]),           \
         .initial = (initial_), .range = (range_), .example = (example_), .help = __VA_ARGS__       \
     }
-/* A list of two numbers, INTS or FLOATS, whose member is an array of two. */
+/* A list of two numbers, INTS or FLOATS, whose member is an array of two; if it is auto, the first
+ * of two integers is FG_AUTO. */
 #define FG_OPTION_PAIR(type, member, kind_, initial_, range_, example_, ...)                       \
+    FG_OPTION_PAIR_AS(#member, type, member, kind_, initial_, range_, example_, __VA_ARGS__)
+#define FG_OPTION_PAIR_AS(name_, type, member, kind_, initial_, range_, example_, ...)             \
     {                                                                                              \
-        .name = #member, .kind = FG_OPTION_##kind_, .min_count = 2, .max_count = 2,                \
+        .name = (name_), .kind = FG_OPTION_##kind_, .min_count = 2, .max_count = 2,                \
         .offset = FG_OFFSET(type, member[0], FG_ELEMENT_##kind_), .initial = (initial_),           \
         .range = (range_), .example = (example_), .help = __VA_ARGS__                              \
     }
@@ -227,8 +239,8 @@ FG_API FG_MUST_USE fg_status fg_option_set_items(fg_option_values *values, const
  * "\"auto\"" for the string auto; null and ~ reset it. Errors: those of fg_option_set_items. */
 FG_API FG_MUST_USE fg_status fg_option_set(fg_option_values *values, const char *name,
                                            const char *text, const char *place, fg_error *err);
-/* Sets several: "hidden=[64, 32], dropout=0.5". Errors: those of fg_option_set_items, and FG_EINVAL
- * for an option that is given twice. */
+/* Sets several: "hidden=[64, 32], dropout=0.5", or as in YAML, "{hidden: [64, 32], dropout: 0.5}".
+ * Errors: those of fg_option_set_items, and FG_EINVAL for an option that is given twice. */
 FG_API FG_MUST_USE fg_status fg_option_set_all(fg_option_values *values, const char *text,
                                                const char *place, fg_error *err);
 /* Resets an option to its default, as if it had not been given. Errors: FG_EINVAL (unknown name),

@@ -174,10 +174,10 @@ typedef struct fg_trainer_numerics {
      * fg_optimizer_set_clip in optim.h. A task may also set it for its optimizer        [0: off] */
     double gradient_clip_val;
     const char *gradient_clip_algorithm; /* "norm", "value"                             ["norm"] */
-    /* Other numbers of batches per step, by epoch: "0=1,4=2,8=4" is 1 in epochs 0 to 3, 2 in 4 to
-     * 7, then 4. accumulate_grad_batches applies before the first of them. Epochs increase. The
-     * same two programs run in all epochs                                                [none] */
-    const char *accumulate_schedule;
+    /* Other numbers of batches per step, by epoch: {0, 1}, {4, 2}, {8, 4} is 1 in epochs 0 to 3, 2
+     * in 4 to 7, then 4. accumulate_grad_batches applies before the first of them. Epochs increase.
+     * The same two programs run in all epochs                                            [none] */
+    fg_int_map accumulate_schedule;
     uint64_t reserved[2];
 } fg_trainer_numerics;
 
@@ -190,14 +190,15 @@ typedef struct fg_trainer_output {
     const char *progress_style;
     bool progress_color; /* highlight the best value of the monitored metric             [false] */
     int64_t log_every; /* steps between lines of metrics                                     [50] */
-    const char *loggers; /* the built-in loggers (logger.h) that write to run_dir: "csv", "jsonl",
-                            "tensorboard", "mlflow" or several, with commas; "": none
-                            ["csv, jsonl"] */
-    /* Steps of which to take a profile in run_dir/profile (profile.h), starting at 1: "10:20";
-     * "auto": ten steps after the first ten of a fit, or its last ten. If they begin with the first
-     * step of the fit, compilation is included. After the last one, training waits until the
-     * profile is written. A profile that cannot be taken or written is a warning [none] */
-    const char *profile;
+    /* The built-in loggers (logger.h) that write to run_dir, with their options as in a
+     * configuration: "csv", "tensorboard: {histograms: true}". None: an `at` that is not NULL, and
+     * a count of 0 [csv, jsonl] */
+    fg_strings loggers;
+    /* First and last step of which to take a profile in run_dir/profile (profile.h), starting at 1.
+     * {FG_AUTO}: ten steps after the first ten of a fit, or its last ten. If they begin with the
+     * first step of the fit, compilation is included. After the last one, training waits until the
+     * profile is written. A profile that cannot be taken or written is a warning         [none] */
+    int64_t profile[2];
     uint64_t reserved[1];
 } fg_trainer_output;
 
@@ -281,15 +282,15 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
 /* Sets how many batches an optimizer step has in each epoch, as numerics.accumulate_schedule does:
  * for `setup` of callbacks, and before the first fit. Errors: FG_EINVAL (a schedule that is not
  * valid; the Trainer has one already, or has been used). */
-FG_API FG_MUST_USE fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule,
+FG_API FG_MUST_USE fg_status fg_trainer_set_accumulation(fg_trainer *trainer, fg_int_map schedule,
                                                          fg_error *err);
 
-/* Adds a built-in callback by its name in configurations (docs/config.md, trainer.callbacks):
- * "early_stop" with options such as "patience=3, monitor=val_loss"; NULL: their defaults. Errors:
- * FG_EINVAL (an unknown name or option, an invalid value; the message says what is expected), those
- * of fg_trainer_add_callback. */
-FG_API FG_MUST_USE fg_status fg_trainer_add_named_callback(fg_trainer *trainer, const char *name,
-                                                           const char *options, fg_error *err);
+/* Adds a built-in callback as an element of trainer.callbacks in a configuration (docs/config.md):
+ * "early_stop", or "early_stop: {patience: 3, monitor: val_loss}". Errors: FG_EINVAL (an unknown
+ * name or option, an invalid value; the message says what is expected), those of
+ * fg_trainer_add_callback. */
+FG_API FG_MUST_USE fg_status fg_trainer_add_named_callback(fg_trainer *trainer,
+                                                           const char *callback, fg_error *err);
 
 /* Data for fit, validate, test and predict: each uses its part, the others may be NULL. Datasets
  * are borrowed. A member that is 0 means the default in []. */

@@ -10,7 +10,7 @@
 #include "callback/callback_rows.h"
 
 typedef struct accumulation {
-    const char *schedule; /* "EPOCH=BATCHES,..." */
+    fg_int_map schedule;
 } accumulation;
 
 static fg_status on_setup(void *self, fg_trainer *trainer, fg_error *err)
@@ -24,17 +24,17 @@ static fg_status on_setup(void *self, fg_trainer *trainer, fg_error *err)
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     const accumulation *a = self;
-    if (a->schedule[0] != '\0')
+    if (a->schedule.count > 0)
         return FG_OK;
     return fg_option_fail(values, "schedule", FG_EINVAL, err,
-                          "expected EPOCH=BATCHES for some epochs, such as 0=1,4=2");
+                          "expected batches for some epochs, such as {0: 1, 4: 2}");
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
     FG_OPTION(
-        accumulation, schedule, STRING, "", NULL, "\"0=1,4=2,8=4\"",
+        accumulation, schedule, MAP, "{}", "1..1048576", "{0: 1, 4: 2, 8: 4}",
         "Batches per step, by epoch, as in trainer.accumulate_schedule: 1 in epochs 0 to 3, 2 "
         "in 4 to 7, then 4."),
 };

@@ -1,73 +1,57 @@
-/* named_rows.c - built-in callbacks and loggers by name, for programs without a configuration.
+/* named_rows.c - built-in callbacks by name, for programs without a configuration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include <fulgurite/train.h>
-#include "base/buf.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
-#include "log/logger.h"
 #include "option/option.h"
-
-/* The struct of a row, from "patience=3, monitor=val_loss". */
-static fg_status create(const fg_entry *entry, fgi_row_init *init, void (*destroy)(void *self),
-                        const char *options, void **out_self, fg_error *err)
-{
-    fg_option_values *values = NULL;
-    *out_self = NULL;
-    fg_status status =
-        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
-    if (status == FG_OK && options != NULL)
-        status = fg_option_set_all(values, options, "options", err);
-    if (status == FG_OK)
-        status = fgi_row_begin(entry, values, init, destroy, out_self, err);
-    fg_option_values_destroy(values);
-    return status;
-}
-
-/* "there is no callback 'earlystop': did you mean 'early_stop'?" */
-static fg_status unknown(const char *what, const char *name, const char *const *names, size_t count,
-                         fg_error *err)
-{
-    char known[320];
-    return fgi_fail(err, FG_EINVAL, "there is no %s '%s'%s", what, name,
-                    fgi_suggest(name, names, count, known, sizeof known));
-}
 
 enum { ROWS_MAX = 64 };
 
-fg_status fg_trainer_add_named_callback(fg_trainer *trainer, const char *name, const char *options,
-                                        fg_error *err)
+/* "there is no callback 'earlystop': did you mean 'early_stop'?" */
+static const fg_callback_entry *find(const char *name, fg_error *err)
 {
     const char *names[ROWS_MAX];
-    void *self = NULL;
+    char known[320];
     size_t i = 0;
     for (; i < fgi_callback_row_count && i < ROWS_MAX; i++) {
-        const fg_callback_entry *row = (const fg_callback_entry *)fgi_callback_rows[i];
-        names[i] = row->entry.name;
-        if (strcmp(names[i], name) != 0)
-            continue;
-        FGI_TRY(create(&row->entry, row->init, row->ops->destroy, options, &self, err));
-        return fg_trainer_add_callback(trainer, row->ops, self, err);
+        names[i] = fgi_callback_rows[i]->name;
+        if (strcmp(names[i], name) == 0)
+            return (const fg_callback_entry *)fgi_callback_rows[i];
     }
-    return unknown("callback", name, names, i, err);
+    (void)fgi_fail(err, FG_EINVAL, "there is no callback '%s'%s", name,
+                   fgi_suggest(name, names, i, known, sizeof known));
+    return NULL;
 }
 
-fg_status fg_trainer_add_named_logger(fg_trainer *trainer, const char *name, const char *options,
-                                      fg_error *err)
+/* The text is changed. */
+static fg_status add(fg_trainer *trainer, char *text, fg_error *err)
 {
-    const char *names[ROWS_MAX];
+    fg_option_values *values = NULL;
     void *self = NULL;
-    size_t i = 0;
-    for (; i < fgi_logger_row_count && i < ROWS_MAX; i++) {
-        const fg_logger_entry *row = (const fg_logger_entry *)fgi_logger_rows[i];
-        names[i] = row->entry.name;
-        if (strcmp(names[i], name) != 0)
-            continue;
-        FGI_TRY(create(&row->entry, row->init, row->ops->destroy, options, &self, err));
-        return fg_trainer_add_logger(trainer, row->ops, self, err);
-    }
-    return unknown("logger", name, names, i, err);
+    const char *options;
+    const fg_callback_entry *row = find(fgi_option_split_entry(text, &options), err);
+    if (row == NULL)
+        return FG_EINVAL;
+    FGI_TRY(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
+                                    &values, err));
+    fg_status status = fg_option_set_all(values, options, "options", err);
+    if (status == FG_OK)
+        status = fgi_row_begin(&row->entry, values, row->init, row->ops->destroy, &self, err);
+    fg_option_values_destroy(values);
+    return status == FG_OK ? fg_trainer_add_callback(trainer, row->ops, self, err) : status;
+}
+
+fg_status fg_trainer_add_named_callback(fg_trainer *trainer, const char *callback, fg_error *err)
+{
+    char *text = fgi_strdup(callback);
+    if (text == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = add(trainer, text, err);
+    fgi_free(text);
+    return status;
 }

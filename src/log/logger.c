@@ -92,16 +92,7 @@ fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *tak
     return status;
 }
 
-/* The index of the row, or fgi_logger_row_count. */
-static size_t find_row(fgi_str name)
-{
-    size_t i = 0;
-    while (i < fgi_logger_row_count && !fgi_str_equal(name, fgi_logger_rows[i]->name))
-        i++;
-    return i;
-}
-
-static fg_status unknown_row(fgi_str name, fg_error *err)
+static fg_status unknown_row(const char *name, fg_error *err)
 {
     fgi_buf names = {0};
     for (size_t i = 0; i < fgi_logger_row_count; i++)
@@ -109,18 +100,21 @@ static fg_status unknown_row(fgi_str name, fg_error *err)
     fg_status status = fgi_buf_status(&names, err);
     if (status == FG_OK)
         status = fgi_fail(err, FG_EINVAL,
-                          "trainer: options.output.loggers: expected names of %s, got '%.*s'",
-                          names.data, (int)name.size, name.data);
+                          "trainer: options.output.loggers: expected names of %s, got '%s'",
+                          names.data, name);
     fgi_buf_fini(&names);
     return status;
 }
 
-/* Adds a built-in logger with the defaults of its options. */
-static fg_status add_named(fgi_logger *logger, fgi_str name, fg_error *err)
+/* Adds a built-in logger, "NAME: {OPTION: VALUE, ...}"; the text is changed. */
+static fg_status add_named(fgi_logger *logger, char *text, fg_error *err)
 {
-    const size_t index = find_row(name);
     fg_option_values *values = NULL;
     void *self = NULL;
+    const char *options, *name = fgi_option_split_entry(text, &options);
+    size_t index = 0;
+    while (index < fgi_logger_row_count && strcmp(name, fgi_logger_rows[index]->name) != 0)
+        index++;
     if (index == fgi_logger_row_count)
         return unknown_row(name, err);
     const fg_logger_entry *row = (const fg_logger_entry *)fgi_logger_rows[index];
@@ -130,29 +124,33 @@ static fg_status add_named(fgi_logger *logger, fgi_str name, fg_error *err)
                             row->entry.name);
     FGI_TRY(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
                                     &values, err));
-    const fg_status status =
-        fgi_row_begin(&row->entry, values, row->init, row->ops->destroy, &self, err);
+    fg_status status = fg_option_set_all(values, options, "trainer: options.output.loggers", err);
+    if (status == FG_OK)
+        status = fgi_row_begin(&row->entry, values, row->init, row->ops->destroy, &self, err);
     fg_option_values_destroy(values);
     return status == FG_OK ? fgi_logger_add(logger, row->ops, self, err) : status;
 }
 
-static fg_status add_all(fgi_logger *logger, const char *names, fg_error *err)
+static fg_status add_all(fgi_logger *logger, const fg_strings *names, fg_error *err)
 {
-    while (*names != '\0') {
-        const size_t size = strcspn(names, ",");
-        FGI_TRY(add_named(logger, fgi_str_trim((fgi_str){names, size}), err));
-        names += size + (names[size] == ',');
+    for (size_t i = 0; i < names->count; i++) {
+        char *text = fgi_strdup(names->at[i]);
+        if (text == NULL)
+            return fgi_no_memory(err);
+        const fg_status status = add_named(logger, text, err);
+        fgi_free(text);
+        FGI_TRY(status);
     }
     return FG_OK;
 }
 
-fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err)
+fg_status fgi_logger_init(const fg_strings *names, fgi_logger **out, fg_error *err)
 {
     *out = NULL;
     fgi_logger *logger = fgi_calloc(1, sizeof *logger);
     if (logger == NULL)
         return fgi_no_memory(err);
-    const fg_status status = add_all(logger, names != NULL ? names : FGI_DEFAULT_LOGGERS, err);
+    const fg_status status = add_all(logger, names, err);
     if (status != FG_OK) {
         destroy(logger);
         return status;

@@ -18,12 +18,9 @@ extern const fg_logger_entry fgi_csv_logger_row, fgi_jsonl_logger_row, fgi_tenso
 
 typedef struct fgi_logger fgi_logger;
 
-/* The built-in loggers of a Trainer whose options name none. */
-#define FGI_DEFAULT_LOGGERS "csv, jsonl"
-
-/* Creates a callback with the built-in loggers that `names` lists, "csv, jsonl" (NULL: the default;
- * "": none). Errors: FG_EINVAL for an unknown name or the same one twice, FG_ENOMEM. */
-fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err);
+/* Creates a callback with the built-in loggers that the list names, with their options. Errors:
+ * FG_EINVAL for an unknown name or option, or the same logger twice; FG_ENOMEM. */
+fg_status fgi_logger_init(const fg_strings *names, fgi_logger **out, fg_error *err);
 /* Adds a logger; take_self is consumed, also on failure. Errors: as fg_trainer_add_logger. */
 fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *take_self,
                          fg_error *err);

@@ -14,7 +14,7 @@ bool fg_option_is_list(const fg_option *option)
 {
     return option->kind == FG_OPTION_INTS || option->kind == FG_OPTION_FLOATS ||
            option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_RULES ||
-           option->kind == FG_OPTION_ENTRIES;
+           option->kind == FG_OPTION_ENTRIES || option->kind == FG_OPTION_MAP;
 }
 
 static void put_range(const fg_option *option, char *out, size_t size)
@@ -58,10 +58,12 @@ const char *fg_option_type(const fg_option *option, char *out, size_t size)
         [FG_OPTION_STRINGS] = "strings",
         [FG_OPTION_RULES] = "{match: PATTERN, split: [AXIS, ...]}",
         [FG_OPTION_DURATION] = "a duration",
-        [FG_OPTION_ENTRIES] = "names, each with options: NAME(OPTION=VALUE, ...)",
+        [FG_OPTION_ENTRIES] = "names, each with options: NAME: {OPTION: VALUE, ...}",
+        [FG_OPTION_MAP] = "a map of integers, {KEY: VALUE, ...}",
     };
     char range[96] = "", count[32];
-    const bool is_list = fg_option_is_list(option), is_choice = option->kind == FG_OPTION_CHOICE;
+    const bool is_list = fg_option_is_list(option) && option->kind != FG_OPTION_MAP;
+    const bool is_choice = option->kind == FG_OPTION_CHOICE;
     put_count(option, count, sizeof count);
     if (option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
         option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS)

@@ -62,7 +62,7 @@ typedef union element {
 
 static element element_of(block *b, const fg_option *option, const fgi_option_item *item)
 {
-    if (option->kind == FG_OPTION_INTS)
+    if (option->kind == FG_OPTION_INTS || option->kind == FG_OPTION_MAP)
         return (element){.whole = item->whole};
     if (option->kind == FG_OPTION_FLOATS)
         return (element){.number = item->number};
@@ -79,12 +79,16 @@ static bool is_array(const fg_option *option)
 static void put_list(block *b, const fg_option *option, const fgi_option_value *v, void *member)
 {
     const bool is_own = is_array(option);
-    element *at = is_own ? member : take(b, NULL, v->count * sizeof *at);
+    const size_t width = option->kind == FG_OPTION_MAP ? 2 : 1;
+    element *at = is_own ? member : take(b, NULL, v->count * width * sizeof *at);
     for (size_t i = 0; i < v->count; i++) {
-        const element e = element_of(b, option, &v->items[i]);
+        const element e[] = {element_of(b, option, &v->items[i]),
+                             {.whole = (int64_t)v->items[i].number}};
         if (member != NULL)
-            memcpy(&at[i], &e, sizeof e);
+            memcpy(&at[width * i], e, width * sizeof *e);
     }
+    if (is_own && member != NULL && v->is_auto && option->kind == FG_OPTION_INTS)
+        at[0].whole = FG_AUTO;
     if (member != NULL && !is_own)
         memcpy(member, &(fg_ints){.at = (const int64_t *)at, .count = v->count}, sizeof(fg_ints));
 }
@@ -239,6 +243,13 @@ static void add_int(texts *t, int64_t value)
     add_copy(t, value == FG_AUTO ? "auto" : text);
 }
 
+static void add_pair(texts *t, const element pair[2])
+{
+    char text[2 * NUMBER_SIZE];
+    (void)fgi_snprintf(text, sizeof text, "%" PRId64 ": %" PRId64, pair[0].whole, pair[1].whole);
+    add_copy(t, text);
+}
+
 static void add_float(texts *t, const fg_option *option, double value)
 {
     char text[2 * NUMBER_SIZE];
@@ -295,8 +306,12 @@ static size_t element_count(const fg_option *option, const void *member)
 static void add_list(texts *t, const fg_option *option, const void *member, size_t count)
 {
     const element *at = is_array(option) ? member : *(const element *const *)member;
-    for (size_t i = 0; i < count; i++) {
-        if (option->kind == FG_OPTION_INTS)
+    const bool is_auto =
+        is_array(option) && option->kind == FG_OPTION_INTS && at[0].whole == FG_AUTO;
+    for (size_t i = 0; i < (is_auto ? 1 : count); i++) {
+        if (option->kind == FG_OPTION_MAP)
+            add_pair(t, &at[2 * i]);
+        else if (option->kind == FG_OPTION_INTS)
             add_int(t, at[i].whole);
         else if (option->kind == FG_OPTION_FLOATS)
             add_float(t, option, at[i].number);
@@ -316,6 +331,7 @@ static size_t member_size(const fg_option *option)
         return is_array(option) ? option->min_count * sizeof(element) : sizeof(fg_ints);
     case FG_OPTION_STRINGS:
     case FG_OPTION_RULES:
+    case FG_OPTION_MAP:
     case FG_OPTION_ENTRIES: return sizeof(fg_strings);
     case FG_OPTION_INT:
     case FG_OPTION_FLOAT:

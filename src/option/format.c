@@ -66,6 +66,64 @@ static void put_text(writer *w, const char *value)
     put(w, "\"");
 }
 
+/* A value in an element of ENTRIES, as parse.c splits it. */
+static void put_flow(writer *w, char *text)
+{
+    const size_t size = strlen(text);
+    const bool is_quoted = size >= 2 && text[0] == '"' && text[size - 1] == '"';
+    const bool is_list = size >= 2 && text[0] == '[' && text[size - 1] == ']';
+    fg_option_text parts[64];
+    if (is_quoted || is_list)
+        text[size - 1] = '\0';
+    if (!is_list) {
+        const bool is_safe = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                          "0123456789+-._/") == size;
+        if (is_safe && !is_quoted)
+            put(w, "%s", text);
+        else
+            put_text(w, text + is_quoted);
+        return;
+    }
+    const size_t count = fgi_option_split(text + 1, parts, 64);
+    put(w, "[");
+    for (size_t i = 0; i < count; i++) {
+        put(w, i > 0 ? ", " : "");
+        put_flow(w, (char *)parts[i].text);
+    }
+    put(w, "]");
+}
+
+static void put_entry(writer *w, const char *entry)
+{
+    char text[2048];
+    fg_option_text parts[64];
+    const char *options;
+    (void)fgi_snprintf(text, sizeof text, "%s", entry);
+    put_text(w, fgi_option_split_entry(text, &options));
+    const size_t size = strlen(options);
+    if (size < 2)
+        return;
+    char *inner = (char *)options + 1;
+    inner[size - 2] = '\0';
+    const size_t count = fgi_option_split(inner, parts, 64);
+    put(w, ": {");
+    for (size_t i = 0; i < count; i++) {
+        const char *value;
+        const char *name = fgi_option_split_entry((char *)parts[i].text, &value);
+        put(w, "%s%s: ", i > 0 ? ", " : "", name);
+        put_flow(w, (char *)value);
+    }
+    put(w, "}");
+}
+
+const char *fgi_option_format_entry(const char *text, char *out, size_t size)
+{
+    writer w = {.out = out, .size = size};
+    out[0] = '\0';
+    put_entry(&w, text);
+    return out;
+}
+
 static void put_item(writer *w, const fg_option *option, const fgi_option_item *item)
 {
     switch (option->kind) {
@@ -87,8 +145,9 @@ static void put_item(writer *w, const fg_option *option, const fgi_option_item *
     case FG_OPTION_DURATION:
     case FG_OPTION_STRING:
     case FG_OPTION_STRINGS:
-    case FG_OPTION_ENTRIES:
     case FG_OPTION_RULES: put_text(w, item->text); return;
+    case FG_OPTION_ENTRIES: put_entry(w, item->text); return;
+    case FG_OPTION_MAP: put(w, "%" PRId64 ": %.0f", item->whole, item->number); return;
     }
 }
 
@@ -101,16 +160,16 @@ const char *fg_option_format(const fg_option_values *values, const char *name, c
     if (option == NULL)
         return out;
     const fgi_option_value *v = &values->values[option - values->options];
-    const bool is_list = fg_option_is_list(option);
-    if (v->is_auto || (v->count == 0 && !is_list)) {
+    const bool is_list = fg_option_is_list(option), is_map = option->kind == FG_OPTION_MAP;
+    if (v->is_auto || (v->count == 0 && (!is_list || option->min_count > 0))) {
         put(&w, v->is_auto ? "auto" : "null");
         return out;
     }
-    put(&w, is_list ? "[" : "");
+    put(&w, is_map ? "{" : is_list ? "[" : "");
     for (size_t i = 0; i < v->count; i++) {
         put(&w, i > 0 ? ", " : "");
         put_item(&w, option, &v->items[i]);
     }
-    put(&w, is_list ? "]" : "");
+    put(&w, is_map ? "}" : is_list ? "]" : "");
     return out;
 }

@@ -59,6 +59,10 @@ fg_status fgi_option_parse_choice(fg_option_values *values, const fg_option *opt
  * parts. Returns the number of parts, at most `capacity`. */
 size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity);
 
+/* Splits an element of ENTRIES, "NAME: {OPTION: VALUE, ...}", in place; *out_options is "" if there
+ * are none. Returns the name. */
+const char *fgi_option_split_entry(char *text, const char **out_options);
+
 /* Of a decimal number and its value in f64: 1 if it is too large for f32, -1 if it is not 0 but too
  * small for a normal f32, else 0. */
 int fgi_option_magnitude(const char *text, double value);
@@ -99,6 +103,8 @@ fg_status fgi_option_add_place(const fg_option_values *values, fg_status status,
 /* FG_EINVAL if an option's member is not inside the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 
+/* Writes an element of ENTRIES as YAML; its values are quoted where YAML requires it. */
+const char *fgi_option_format_entry(const char *text, char *out, size_t size);
 /* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.
  * Thread-safe. */
 const char *fgi_option_spellings(const fg_option *option, char *out, size_t size);

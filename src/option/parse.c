@@ -111,7 +111,7 @@ static fg_status parse_rule(fg_option_values *values, const fg_option *option, c
     return keep_text(values, text, out, err);
 }
 
-/* NAME or NAME(...). What is in the parentheses is parsed when the row with that name is known. */
+/* NAME or NAME: {...}. What is in the braces is parsed when the row with that name is known. */
 static fg_status parse_entry(fg_option_values *values, const fg_option *option,
                              const fg_option_text *text, fgi_option_item *out, fg_error *err)
 {
@@ -120,9 +120,37 @@ static fg_status parse_entry(fg_option_values *values, const fg_option *option,
         size++;
     const char *rest = text->text + size;
     const size_t rest_size = strlen(rest);
-    if (size == 0 || (rest_size > 0 && (rest[0] != '(' || rest[rest_size - 1] != ')')))
+    const bool has_options =
+        rest[0] == ':' && rest[1 + strspn(rest + 1, " ")] == '{' && rest[rest_size - 1] == '}';
+    if (size == 0 || (rest_size > 0 && !has_options))
         return fgi_option_unexpected(values, option, text, err);
     return keep_text(values, text->text, out, err);
+}
+
+const char *fgi_option_split_entry(char *text, const char **out_options)
+{
+    char *colon = strchr(text, ':');
+    *out_options = "";
+    if (colon == NULL)
+        return text;
+    *colon = '\0';
+    *out_options = colon + 1 + strspn(colon + 1, " ");
+    return text;
+}
+
+/* "4: 2"; keys are not negative. */
+static bool parse_pair(const fg_option *option, const fg_option_text *text, fgi_option_item *out)
+{
+    const char *colon = strchr(text->text, ':');
+    int64_t value;
+    if (colon == NULL || text->is_quoted)
+        return false;
+    const fgi_str key = {text->text, (size_t)(colon - text->text)};
+    if (!fgi_parse_i64(fgi_str_trim(key), &out->whole) || out->whole < 0 ||
+        !fgi_parse_i64(fgi_str_trim(fgi_str_of(colon + 1)), &value))
+        return false;
+    out->number = (double)value;
+    return in_range(option, out->number);
 }
 
 static fg_status parse_duration(fg_option_values *values, const fg_option *option,
@@ -166,6 +194,7 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
     case FG_OPTION_DEVICES: return parse_devices(values, option, text->text, out, err);
     case FG_OPTION_DURATION: return parse_duration(values, option, text, out, err);
     case FG_OPTION_BOOL: is_good = parse_bool(text, out); break;
+    case FG_OPTION_MAP: is_good = parse_pair(option, text, out); break;
     case FG_OPTION_AMOUNT: is_good = parse_amount(text, out); break;
     case FG_OPTION_INT:
     case FG_OPTION_FLOAT:

@@ -24,7 +24,8 @@ static void parse_limits(const char *text, const char *dots, fgi_option_range *o
 
 fgi_option_range fgi_option_range_of(const fg_option *option)
 {
-    const bool is_int = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS;
+    const bool is_int = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
+                        option->kind == FG_OPTION_MAP;
     const char *text = option->range != NULL ? option->range : "";
     fgi_option_range out = {.min = -HUGE_VAL, .max = HUGE_VAL};
     out.has_auto = strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == '|');

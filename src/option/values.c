@@ -45,7 +45,8 @@ static fg_status check_count(const fg_option_values *values, const fg_option *op
                              fg_error *err)
 {
     char path[128], expected[384];
-    if (option->max_count == 0 || (count >= option->min_count && count <= option->max_count))
+    if (option->max_count == 0 || (count >= option->min_count && count <= option->max_count) ||
+        (count == 0 && option->initial == NULL))
         return FG_OK;
     return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %zu element%s",
                     fgi_option_path(values, option, path, sizeof path),
@@ -103,7 +104,8 @@ static fg_status set_list(fg_option_values *values, const fg_option *option, cha
     fg_option_text *parts = fgi_arena_alloc(&values->arena, most * sizeof *parts);
     if (parts == NULL)
         return fgi_no_memory(err);
-    if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
+    const char *brackets = option->kind == FG_OPTION_MAP ? "{}" : "[]";
+    if (size >= 2 && text[0] == brackets[0] && text[size - 1] == brackets[1]) {
         text[size - 1] = '\0';
         text++;
     }
@@ -112,23 +114,6 @@ static fg_status set_list(fg_option_values *values, const fg_option *option, cha
     for (size_t i = 0; i < count && has_text; i++)
         parts[i] = unquoted((char *)parts[i].text);
     return set_items(values, option, &(fg_option_items){parts, count, place}, err);
-}
-
-/* YAML splits the list [a(b=1, c=2)] at the comma: joins the elements, and splits them again. */
-static fg_status set_entries(fg_option_values *values, const fg_option *option,
-                             const fg_option_items *items, fg_error *err)
-{
-    size_t size = 1, used = 0;
-    for (size_t i = 0; i < items->count; i++)
-        size += strlen(items->at[i].text) + 2;
-    char *joined = fgi_arena_alloc(&values->arena, size);
-    if (joined == NULL)
-        return fgi_no_memory(err);
-    joined[0] = '\0';
-    for (size_t i = 0; i < items->count; i++)
-        used += (size_t)fgi_snprintf(joined + used, size - used, "%s%s", i > 0 ? ", " : "",
-                                     items->at[i].text);
-    return set_list(values, option, joined, items->place, err);
 }
 
 fg_status fg_option_set_items(fg_option_values *values, const char *name,
@@ -141,8 +126,6 @@ fg_status fg_option_set_items(fg_option_values *values, const char *name,
     if (items->count != 1 && !fg_option_is_list(option))
         return fgi_fail(err, FG_EINVAL, "%s: %zu values: expected one",
                         fgi_option_path(values, option, path, sizeof path), items->count);
-    if (option->kind == FG_OPTION_ENTRIES)
-        return set_entries(values, option, items, err);
     return set_items(values, option, items, err);
 }
 
@@ -185,10 +168,10 @@ fg_status fg_option_set(fg_option_values *values, const char *name, const char *
     return set_text(values, option, text, place, err);
 }
 
-/* Splits "NAME = VALUE" in place; NULL if there is no value. */
-static const char *split_value(char *text)
+/* Splits "NAME = VALUE", or "NAME: VALUE", in place; NULL if there is no value. */
+static const char *split_value(char *text, char separator)
 {
-    char *equals = strchr(text, '=');
+    char *equals = strchr(text, separator);
     if (equals == NULL)
         return NULL;
     *equals = '\0';
@@ -204,13 +187,17 @@ fg_status fg_option_set_all(fg_option_values *values, const char *text, const ch
     char *copy = fgi_arena_strdup(&values->arena, text);
     if (copy == NULL)
         return fgi_no_memory(err);
+    const size_t size = strlen(copy);
+    const bool is_yaml = size >= 2 && copy[0] == '{' && copy[size - 1] == '}';
+    if (is_yaml)
+        *strrchr(copy++, '}') = '\0';
     const size_t count = fgi_option_split(copy, parts, MOST_NAMES);
     const char *colon = values->section[0] != '\0' ? ": " : "";
     for (size_t i = 0; i < count; i++) {
-        const char *name = parts[i].text, *value = split_value((char *)name);
+        const char *name = parts[i].text, *value = split_value((char *)name, is_yaml ? ':' : '=');
         if (value == NULL)
-            return fgi_fail(err, FG_EINVAL, "%s%s'%.80s': expected OPTION=VALUE", values->section,
-                            colon, name);
+            return fgi_fail(err, FG_EINVAL, "%s%s'%.80s': expected OPTION%sVALUE", values->section,
+                            colon, name, is_yaml ? ": " : "=");
         for (size_t k = 0; k < i; k++)
             if (strcmp(parts[k].text, name) == 0)
                 return fgi_fail(err, FG_EINVAL, "%s%s'%.80s' is given twice: expected one value",

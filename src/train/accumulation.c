@@ -3,67 +3,42 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/trainer_options.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 #include "base/error.h"
 
 enum { MOST_BATCHES = 1 << 20 };
 static const int64_t MOST_EPOCH = INT64_C(1000000000000);
 
-static void skip_spaces(const char **text) { *text += strspn(*text, " "); }
-
-/* Reads decimal digits; -1: there are none, or too many. */
-static int64_t read_number(const char **text)
+/* Epoch 0 at the start replaces the default. */
+static bool add_part(const fg_int_pair *part, bool is_begin, fgi_accumulation *out)
 {
-    int64_t value = 0;
-    skip_spaces(text);
-    const size_t digits = strspn(*text, "0123456789");
-    if (digits == 0 || digits > 12)
-        return -1;
-    for (size_t i = 0; i < digits; i++)
-        value = 10 * value + (*text)[i] - '0';
-    *text += digits;
-    skip_spaces(text);
-    return value;
-}
-
-/* Reads "4=2" and adds it; epoch 0 at the start replaces the default. False: it is not valid. */
-static bool read_part(const char **text, bool is_begin, fgi_accumulation *out)
-{
-    const int64_t epoch = read_number(text);
-    if (epoch < 0 || epoch > MOST_EPOCH || *(*text)++ != '=')
+    const bool is_first = is_begin && part->key == 0;
+    const int at = is_first ? 0 : out->count;
+    if (part->key < 0 || part->key >= MOST_EPOCH || part->value < 1 || part->value > MOST_BATCHES ||
+        at == FGI_ACCUMULATION_PARTS || (!is_first && part->key <= out->epoch[at - 1]))
         return false;
-    const int64_t batches = read_number(text);
-    const bool is_first = is_begin && epoch == 0;
-    if (batches < 1 || batches > MOST_BATCHES)
-        return false;
-    if (!is_first && (epoch <= out->epoch[out->count - 1] || out->count == FGI_ACCUMULATION_PARTS))
-        return false;
-    const int at = is_first ? 0 : out->count++;
-    out->epoch[at] = epoch;
-    out->batches[at] = batches;
+    out->epoch[at] = part->key;
+    out->batches[at] = part->value;
+    out->count = at + 1;
     return true;
 }
 
-fg_status fgi_accumulation_parse(const fg_trainer_numerics *numerics, fgi_accumulation *out,
-                                 fg_error *err)
+fg_status fgi_accumulation_init(const fg_trainer_numerics *numerics, fgi_accumulation *out,
+                                fg_error *err)
 {
-    const char *text = numerics->accumulate_schedule;
+    const fg_int_map *map = &numerics->accumulate_schedule;
     const int64_t batches = numerics->accumulate_grad_batches;
     *out = (fgi_accumulation){.count = 1, .batches = {batches > 0 ? batches : 1}};
-    bool is_good = true;
-    while (is_good && text != NULL && *text != '\0') {
-        const bool is_begin = text == numerics->accumulate_schedule;
-        is_good =
-            read_part(&text, is_begin, out) && (*text == '\0' || (*text == ',' && text[1] != '\0'));
-        text += is_good && *text == ',';
-    }
-    if (is_good)
-        return FG_OK;
-    return fgi_fail(err, FG_EINVAL,
-                    "accumulate_schedule is '%s': expected EPOCH=BATCHES for at most %d increasing "
-                    "epochs, starting at 0, such as 0=1,4=2",
-                    numerics->accumulate_schedule, FGI_ACCUMULATION_PARTS - 1);
+    for (size_t i = 0; i < map->count; i++)
+        if (!add_part(&map->at[i], i == 0, out))
+            return fgi_fail(err, FG_EINVAL,
+                            "accumulate_schedule: epoch %" PRId64 ": %" PRId64
+                            ": expected 1 to %d batches for at most %d increasing epochs, starting "
+                            "at 0, such as {0: 1, 4: 2}",
+                            map->at[i].key, map->at[i].value, MOST_BATCHES,
+                            FGI_ACCUMULATION_PARTS - 1);
+    return FG_OK;
 }
 
 static int part_of(const fgi_accumulation *a, int64_t epoch)

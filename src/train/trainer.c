@@ -55,7 +55,7 @@ static fg_status create_observers(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
     FGI_TRY(fgi_step_profile_create(o->output.profile, o->checkpoints.run_dir, &trainer->cursor,
                                     &trainer->step_profile, err));
-    FGI_TRY(fgi_run_create(&o->checkpoints, o->output.loggers, &trainer->run, err));
+    FGI_TRY(fgi_run_create(&o->checkpoints, &o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_callbacks_create(&trainer->call, &trainer->callbacks, err));
     fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
     fgi_spans_listen(&trainer->spans, fgi_ledger_listener(&trainer->ledger));
@@ -153,8 +153,8 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     trainer->options = *o;
     trainer->own_options = o;
     trainer->cursor = fgi_cursor_start();
-    trainer->precision = fgi_precision_find(o->numerics.precision, NULL);     /* checked above */
-    (void)fgi_accumulation_parse(&o->numerics, &trainer->accumulation, NULL); /* checked above */
+    trainer->precision = fgi_precision_find(o->numerics.precision, NULL);    /* checked above */
+    (void)fgi_accumulation_init(&o->numerics, &trainer->accumulation, NULL); /* checked above */
     fg_status status = keep_options(trainer, err);
     if (status == FG_OK)
         status = create_parts(trainer, err);
@@ -188,23 +188,23 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_free(trainer);
 }
 
-fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule, fg_error *err)
+fg_status fg_trainer_set_accumulation(fg_trainer *trainer, fg_int_map schedule, fg_error *err)
 {
     fg_trainer_numerics numerics = trainer->options.numerics;
-    fgi_accumulation parsed;
-    const char *have = numerics.accumulate_schedule;
-    if (have != NULL && *have != '\0')
-        return fgi_fail(err, FG_EINVAL, "the Trainer has the accumulate_schedule '%s' already",
-                        have);
+    fgi_accumulation parts;
+    if (numerics.accumulate_schedule.count > 0)
+        return fgi_fail(err, FG_EINVAL, "the Trainer has an accumulate_schedule already");
     if (trainer->model.root != NULL)
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer has been used: set the batches per step before the first fit");
     numerics.accumulate_schedule = schedule;
-    FGI_TRY(fgi_accumulation_parse(&numerics, &parsed, err));
-    if (schedule != NULL && (schedule = fgi_arena_strdup(&trainer->strings, schedule)) == NULL)
+    FGI_TRY(fgi_accumulation_init(&numerics, &parts, err));
+    schedule.at =
+        fgi_arena_copy(&trainer->strings, schedule.at, schedule.count * sizeof *schedule.at);
+    if (schedule.at == NULL)
         return fgi_no_memory(err);
     trainer->options.numerics.accumulate_schedule = schedule;
-    trainer->accumulation = parsed;
+    trainer->accumulation = parts;
     return FG_OK;
 }
 

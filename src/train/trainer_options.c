@@ -12,9 +12,8 @@
 #include "ckpt/attach.h"
 #include "option/option.h"
 #include "trace/precision.h"
-#include "train/state/cursor.h"
-#include "train/watch/watch.h"
 #include "train/progress/progress.h"
+#include "train/state/cursor.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -77,8 +76,8 @@ static const fg_option options[] = {
     ROW(accumulate_grad_batches, numerics.accumulate_grad_batches, INT, "1", "1..1048576", "4",
         "Batches per optimizer step: the optimizer gets the mean gradient over all their samples, "
         "with the memory use of one batch."),
-    ROW(accumulate_schedule, numerics.accumulate_schedule, STRING, NULL, NULL, "\"0=1,4=2\"",
-        "Batches per optimizer step that change by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, then "
+    ROW(accumulate_schedule, numerics.accumulate_schedule, MAP, "{}", "1..1048576", "{0: 1, 4: 2}",
+        "Batches per optimizer step that change by epoch: {4: 2, 8: 4} is 2 in epochs 4 to 7, then "
         "4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the number "
         "of epoch 0."),
     ROW(gradient_clip_val, numerics.gradient_clip_val, FLOAT, "0", "0..", "1",
@@ -116,10 +115,14 @@ static const fg_option options[] = {
         "Validate every n optimizer steps, and after the last one; 0: not by steps."),
     ROW(log_every, output.log_every, INT, "50", "1..", "10",
         "Log training metrics every n optimizer steps."),
-    ROW(profile, output.profile, STRING, NULL, NULL, "100:110",
-        "Take a profile of these steps, first:last, starting at 1: when each thread and device "
+    ROW(loggers, output.loggers, ENTRIES, "[csv, jsonl]", NULL, "[jsonl]",
+        "Loggers of `fit`: where the metrics are written; []: nowhere."),
+    FG_OPTION_PAIR_AS(
+        "profile", fg_trainer_options, output.profile, INTS, NULL, "auto|1..", "[100, 110]",
+        "Take a profile of these steps, the first and the last, starting at 1: when each thread "
+        "and device "
         "did what, written to profile in the run's folder for Perfetto, XProf and TensorBoard. "
-        "auto: ten steps after the first ten of this fit, or its last ten. Empty: none."),
+        "auto: ten steps after the first ten of this fit, or its last ten. null: none."),
     ROW(seed, seed, INT, "0", "0..", "42",
         "Seed of the initial weights, the order of samples and dropout. Two runs with the same "
         "seed give the same results."),
@@ -202,7 +205,7 @@ void fgi_trainer_options_settle(fg_trainer_options *o)
     l->limit_train_batches = l->limit_val_batches = (fg_amount){.count = 1};
     o->validation = (fg_trainer_validation){.val_every_epochs = 1};
     o->output.log_every = 1;
-    o->output.profile = NULL;
+    memset(o->output.profile, 0, sizeof o->output.profile);
     o->checkpoints.run_dir = NULL;
     if (is_of_run(o->checkpoints.resume))
         o->checkpoints.resume = NULL;
@@ -213,14 +216,14 @@ void fgi_trainer_options_settle(fg_trainer_options *o)
 static fg_status check_files(const fg_trainer_options *o, fg_error *err)
 {
     const fg_trainer_checkpoints *c = &o->checkpoints;
-    const char *profile = o->output.profile;
-    fgi_profile_steps steps;
-    if (!fgi_profile_steps_parse(profile, &steps))
+    const int64_t *profile = o->output.profile;
+    if (profile[0] != FG_AUTO && profile[0] > profile[1])
         return fgi_fail(err, FG_EINVAL,
-                        "trainer.profile: expected steps such as 10:20, or auto, got '%s'",
-                        profile);
-    if (c->run_dir == NULL && (steps.is_auto || steps.first > 0))
-        return fgi_fail(err, FG_EINVAL, "trainer.profile is '%s', which needs a run_dir", profile);
+                        "trainer.profile: steps %lld to %lld: expected the first one "
+                        "before the last",
+                        (long long)profile[0], (long long)profile[1]);
+    if (c->run_dir == NULL && profile[0] != 0)
+        return fgi_fail(err, FG_EINVAL, "trainer.profile is given, which needs a run_dir");
     if (c->run_dir == NULL && is_of_run(c->resume))
         return fgi_fail(err, FG_EINVAL, "trainer.resume is '%s', which needs a run_dir", c->resume);
     if (c->run_dir == NULL && strcmp(o->divergence.on_divergence, "rollback") == 0)
@@ -246,7 +249,7 @@ static fg_status check_numerics(const fg_trainer_options *o, fg_error *err)
         return fgi_fail(err, FG_EINVAL,
                         "trainer.detect_anomaly stops at the first gradient that is not finite, "
                         "but on_divergence is ignore: set only one of them");
-    FGI_TRY_CTX(fgi_accumulation_parse(n, &(fgi_accumulation){0}, err), err, "trainer");
+    FGI_TRY_CTX(fgi_accumulation_init(n, &(fgi_accumulation){0}, err), err, "trainer");
     return FG_OK;
 }
 
@@ -349,10 +352,10 @@ static bool keep_rules(fgi_arena *strings, fg_trainer_devices *o)
 
 bool fgi_options_keep(fg_trainer_options *o, fgi_arena *strings)
 {
-    const char **text[] = {&o->devices.cache_dir,       &o->checkpoints.run_dir,
-                           &o->checkpoints.weights,     &o->checkpoints.resume,
-                           &o->output.progress_style,   &o->output.loggers,
-                           &o->devices.mesh.batch_axes, &o->devices.mesh.fsdp_axes};
+    const char **text[] = {&o->devices.cache_dir,     &o->checkpoints.run_dir,
+                           &o->checkpoints.weights,   &o->checkpoints.resume,
+                           &o->output.progress_style, &o->devices.mesh.batch_axes,
+                           &o->devices.mesh.fsdp_axes};
     bool ok = keep_rules(strings, &o->devices) && keep_attachments(strings, o) &&
               keep_patterns(strings, &o->checkpoints.weights_options) &&
               keep(strings, &o->checkpoints.weights_options.prefix);

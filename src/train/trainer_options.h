@@ -29,9 +29,9 @@ typedef struct fgi_accumulation {
     int64_t epoch[FGI_ACCUMULATION_PARTS], batches[FGI_ACCUMULATION_PARTS];
 } fgi_accumulation;
 
-/* Reads numerics.accumulate_grad_batches (0: 1) and .accumulate_schedule. Errors: FG_EINVAL. */
-fg_status fgi_accumulation_parse(const fg_trainer_numerics *numerics, fgi_accumulation *out,
-                                 fg_error *err);
+/* Of numerics.accumulate_grad_batches (0: 1) and .accumulate_schedule. Errors: FG_EINVAL. */
+fg_status fgi_accumulation_init(const fg_trainer_numerics *numerics, fgi_accumulation *out,
+                                fg_error *err);
 /* Batches of a step in this epoch. */
 int64_t fgi_accumulation_at(const fgi_accumulation *a, int64_t epoch);
 /* The most batches that a step has in any epoch. */

@@ -182,7 +182,7 @@ static const char *steps_in(const char *folder, const char *name)
 static void options_reach_a_custom_logger(void **state)
 {
     (void)state;
-    run("both", "[csv, board(prefix=a), \"board(prefix=b)\"]", "1", false);
+    run("both", "[csv, board: {prefix: a}, board: {prefix: b}]", "1", false);
     assert_string_equal(logged, "a2 b2 a3 b3 a3v b3v ");
     assert_int_equal(opened_at, 0);
     assert_false(had_history);
@@ -234,7 +234,7 @@ static void a_resumed_run_may_have_other_loggers(void **state)
 static void one_that_cannot_be_opened_is_not_used(void **state)
 {
     (void)state;
-    run("closed", "[board(opens=false), jsonl]", "1", false);
+    run("closed", "[board: {opens: false}, jsonl]", "1", false);
     assert_int_equal(opened_at, 0);
     assert_string_equal(logged, "");
     assert_string_equal(steps_in("closed", "metrics.jsonl"), FIRST);
@@ -246,9 +246,9 @@ static void the_run_records_its_loggers(void **state)
     char *text = NULL;
     size_t size = 0;
     (void)state;
-    run("recorded", "[board(prefix=x), csv]", "1", false);
+    run("recorded", "[board: {prefix: x}, csv]", "1", false);
     fgt_ok(fgi_file_read("recorded/config.yaml", 1 << 20, &text, &size, &err));
-    assert_non_null(strstr(text, "  loggers: [\"board(prefix=x)\", csv]\n"));
+    assert_non_null(strstr(text, "  loggers: [board: {prefix: x}, csv]\n"));
     fgi_free(text);
     /* an evaluation does not need them */
     fg_recipe *recipe = NULL;
@@ -264,9 +264,10 @@ static void mistakes_are_named(void **state)
         const char *loggers, *message;
     } rows[] = {
         {"[bord]", "run.yaml:12:3: trainer.loggers: unknown logger 'bord': did you mean 'board'?"},
-        {"board(prefx=a)", "run.yaml:12:12: trainer.loggers.board: unknown option 'prefx': did you "
-                           "mean 'prefix'?"},
-        {"[board(opens=maybe)]", "trainer.loggers.board.opens: expected true or false"},
+        {"[board: {prefx: a}]",
+         "run.yaml:12:3: trainer.loggers.board: unknown option 'prefx': did you "
+         "mean 'prefix'?"},
+        {"[board: {opens: maybe}]", "trainer.loggers.board.opens: expected true or false"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -494,7 +494,7 @@ static void runs_a_custom_callback(void **state)
     const char *text = NULL;
     fg_error err = {0};
     counters = ended = 0;
-    write_counted("[counter(most=8), early_stop(patience=50, mode=min)]");
+    write_counted("[counter: {most: 8}, early_stop: {patience: 50, mode: min}]");
     fg_recipe *recipe = run(&o);
     assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 8);
     assert_string_equal(fg_recipe_result_of(recipe)->train.stop_reason, "counted 8");
@@ -502,18 +502,18 @@ static void runs_a_custom_callback(void **state)
     assert_non_null(strstr(text, "\"stop_reason\": \"counted 8\""));
     assert_non_null(strstr(text, "\"status\": \"done\""));
     fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG, &text, &err));
-    assert_non_null(strstr(
-        text, "  callbacks: [\"counter(most=8)\", \"early_stop(patience=50, mode=min)\"]\n"));
+    assert_non_null(
+        strstr(text, "  callbacks: [counter: {most: 8}, early_stop: {patience: 50, mode: min}]\n"));
     assert_null(strstr(text, "\"stop_reason\"")); /* each text replaces the one before */
     assert_widths(recipe);
     fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
-    assert_non_null(strstr(text, "counter(most=1000):"));
+    assert_non_null(strstr(text, "counter: {most: 1000} - "));
     fg_recipe_close(recipe);
     assert_int_equal(counters, 1);
     assert_int_equal(ended, 1);
     o.overrides = (const char *const[]){"trainer.resume=last"};
     o.override_count = 1;
-    write_counted("counter(most=11)");
+    write_counted("[counter: {most: 11}]");
     recipe = run(&o);
     assert_int_equal(counted, 11);
     assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 11);
@@ -524,7 +524,7 @@ static void runs_a_custom_callback(void **state)
     assert_non_null(file);
     (void)fread(recorded, 1, sizeof recorded - 1, file);
     (void)fclose(file);
-    assert_non_null(strstr(recorded, "  callbacks: [\"counter(most=11)\"]\n"));
+    assert_non_null(strstr(recorded, "  callbacks: [counter: {most: 11}]\n"));
     fg_recipe_close(run_as(&(fg_recipe_options){.config = "counted"},
                            (fg_recipe_command){.kind = FG_RECIPE_VALIDATE}));
     assert_int_equal(counters, 2);
@@ -535,13 +535,13 @@ static const struct {
 } bad_callbacks[] = {
     {"[countr]", "counted.yaml:10:3: trainer.callbacks: unknown callback 'countr': did you "
                  "mean 'counter'?"},
-    {"counter(mst=3)", "counted.yaml:10:14: trainer.callbacks.counter: unknown option 'mst': "
-                       "did you mean 'most'?"},
-    {"[counter(most=0)]", "trainer.callbacks.counter.most: expected an integer from 1 to 1000"},
-    {"[counter(most)]", "trainer.callbacks.counter: 'most': expected OPTION=VALUE"},
+    {"[counter: {mst: 3}]", "counted.yaml:10:3: trainer.callbacks.counter: unknown option 'mst': "
+                            "did you mean 'most'?"},
+    {"[counter: {most: 0}]", "trainer.callbacks.counter.most: expected an integer from 1 to 1000"},
+    {"[\"counter: {most}\"]", "trainer.callbacks.counter: 'most': expected OPTION: VALUE"},
     {"[counter(most=3]", "trainer.callbacks: expected a list of names"},
     {"{counter: 3}", "trainer.callbacks: expected a list of names, each with options: "
-                     "NAME(OPTION=VALUE, ...) (for example [early_stop(patience=5)]), got a "
+                     "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got a "
                      "mapping"},
 };
 
@@ -554,13 +554,13 @@ static void mistakes_in_callbacks_are_named(void **state)
         write_counted(bad_callbacks[i].callbacks);
         refuses(&o, bad_callbacks[i].message);
     }
-    write_counted("[counter(most=13)]");
+    write_counted("[counter: {most: 13}]");
     fails(&o, FG_RECIPE_FIT, FG_EINVAL,
           "counted.yaml:10:3: trainer.callbacks.counter.most: 13 is unlucky");
-    write_counted("[counter(most=14)]");
+    write_counted("[counter: {most: 14}]");
     fails(&o, FG_RECIPE_FIT, FG_EUNSUPPORTED,
           "trainer.callbacks: creating counter failed: FG_EUNSUPPORTED");
-    write_counted("[counter, counter(most=3)]");
+    write_counted("[counter, counter: {most: 3}]");
     fails(&o, FG_RECIPE_FIT, FG_EINVAL, "there already is a callback 'counter'");
     o.overrides = given;
     o.override_count = 1;

@@ -3,6 +3,7 @@
  * logs have each step once. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 #include "row.h"
 
@@ -134,7 +135,8 @@ static fg_status fit(const job *j, fg_result *out, fg_error *err)
     const fg_trainer_options options = {
         .devices.client = client,
         .limits.max_epochs = j->epochs > 0 ? j->epochs : EPOCHS,
-        .output = {.log_every = 4, .loggers = j->has_all ? "csv,jsonl,tensorboard" : NULL},
+        .output = {.log_every = 4,
+                   .loggers = fgt_list(j->has_all ? "csv,jsonl,tensorboard" : NULL)},
         .checkpoints = {.run_dir = j->folder,
                         .resume = j->resume,
                         .keep_checkpoints = j->watcher != NULL ? FG_NONE : 1},

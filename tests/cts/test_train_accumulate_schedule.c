@@ -2,6 +2,7 @@
  * rates, programs, and resuming at any step. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <stdio.h>
@@ -82,7 +83,7 @@ static void fit(const char *schedule, int64_t batches, const char *folder, int64
                                         .lr.schedule = folder == NULL ? &onecycle : NULL,
                                         .limits.max_steps = steps,
                                         .numerics.accumulate_grad_batches = batches,
-                                        .numerics.accumulate_schedule = schedule,
+                                        .numerics.accumulate_schedule = fgt_map(schedule),
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.resume = resumes ? "last" : NULL};
     *h = (history){.batches = 0};
@@ -155,17 +156,15 @@ static void resumed_runs_are_the_same(void **state)
 
 static void mistakes_are_reported(void **state)
 {
-    static const char *const bad[] = {
-        "4",       "4=0",  "a=2",   "4=2,",      "4=2;5=3",          "4=2,4=3",
-        "4=2,3=3", "-1=2", "1.5=2", "4=9999999", "99999999999999=2", ",",
-        "4= "};
+    static const char *const bad[] = {"4=0",  "4=2,4=3",   "4=2,3=3",
+                                      "-1=2", "4=9999999", "99999999999999=2"};
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        const fg_trainer_options options = {.numerics.accumulate_schedule = bad[i]};
+        const fg_trainer_options options = {.numerics.accumulate_schedule = fgt_map(bad[i])};
         assert_int_equal(toy_create(&options, &trainer, &err), FG_EINVAL);
-        assert_non_null(strstr(err.message, "expected EPOCH=BATCHES"));
+        assert_non_null(strstr(err.message, "accumulate_schedule: "));
     }
 }
 

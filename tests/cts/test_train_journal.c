@@ -241,6 +241,8 @@ static fg_schedule onecycle; /* the rate rises in 40 % of it; created in main */
 
 #define NORMAL .data = {.batch_size = 4}
 
+static const fg_int_pair by_epoch[] = {{0, 3}, {1, 1}, {2, 2}};
+
 static const row rows[] = {
     {"as it is", .runs = {{FIT, NORMAL}}},
     {"many things in every epoch", .has_folder = true,
@@ -365,7 +367,7 @@ static const row rows[] = {
                NORMAL},
               {FIT,
                {.limits.max_epochs = 3,
-                .numerics.accumulate_schedule = "0=3,1=1,2=2",
+                .numerics.accumulate_schedule = {by_epoch, 3},
                 .output.log_every = 1},
                NORMAL}}},
     {"whole batches of sources",

@@ -268,9 +268,10 @@ const effect effects_data[] = {
     /* Random ones apply to training only: there, the two rows are exchanged, and one of the samples
      * once more. Each of the last two draws its own numbers; with the same, they would cancel. */
     {"data.augment",
-     CSV MOST_CLASSES "--data.val=v.csv --data.image=[2,1,2] "
-                      "'--data.augment=[\"random_flip(p=1,vertical=true)\","
-                      "\"random_flip(p=0.2,vertical=true)\",\"random_flip(p=0.2,vertical=true)\"]'",
+     CSV MOST_CLASSES
+     "--data.val=v.csv --data.image=[2,1,2] "
+     "'--data.augment=[random_flip: {p: 1, vertical: true},"
+     "random_flip: {p: 0.2, vertical: true},random_flip: {p: 0.2, vertical: true}]'",
      losses, .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .val = "a,b,c,d,y\n255,51,0,102,0\n",
      .expected =
@@ -279,7 +280,7 @@ const effect effects_data[] = {
     /* The mean of the two rows, for which the model is built, then 2 x - 1. */
     {"data.augment",
      CSV MOST_CLASSES "--data.val=v.csv --data.image=[2,1,2] "
-                      "'--data.augment=[resize(height=1),\"normalize(mean=[0.5],std=[0.5])\"]'",
+                      "'--data.augment=[resize: {height: 1},normalize: {mean: [0.5], std: [0.5]}]'",
      losses, .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .val = "a,b,c,d,y\n255,51,0,102,0\n",
      .expected = {{.rows = 2, .features = 2, .x = {{0, -0.4}, {-0.2, -0.8}}, .label = {0, 1}},

@@ -468,7 +468,7 @@ static void frozen_parameters_keep_their_weights(void **state)
     contains(p->err, "are frozen (model.freeze); ");
     contains(program_gives(0, folder,
                            "fit digits.yaml --fast-dev-run "
-                           "'--trainer.callbacks=[freeze(parameters=[fc1.*])]'")
+                           "'--trainer.callbacks=[freeze: {parameters: [fc1.*]}]'")
                  ->err,
              "are frozen (trainer.callbacks); ");
     fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000001"), &first, &err));

@@ -209,8 +209,8 @@ static void losses_with(const char *folder, const char *options, double *train, 
 static void samples_are_mixed_in_training(void **state)
 {
     (void)state;
-    static const char *const rows[] = {"mixup(alpha=0.5)", "[random_flip(p=0), cutmix]",
-                                       "mixup(p=0)"};
+    static const char *const rows[] = {"mixup: {alpha: 0.5}", "[random_flip: {p: 0}, cutmix]",
+                                       "mixup: {p: 0}"};
     const char *folder = fgt_temp_folder();
     double train, val, mixed, same;
     write_idx(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 16);

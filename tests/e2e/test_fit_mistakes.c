@@ -58,8 +58,8 @@ static void mistakes_name_the_place(void **state)
         {2, "fit digits.yaml --trainer.callbacks=[ema,ema]",
          "fulgurite fit: --trainer.callbacks: there already is a callback 'ema'"},
         {2, "fit digits.yaml --print-schedule --trainer.callbacks=gradient_accumulation",
-         "trainer.callbacks.gradient_accumulation.schedule: expected EPOCH=BATCHES"},
-        {2, "fit digits.yaml '--trainer.loggers=mlflow(uri=ftp://x)'",
+         "trainer.callbacks.gradient_accumulation.schedule: expected batches for some epochs"},
+        {2, "fit digits.yaml '--trainer.loggers=mlflow: {uri: ftp://x}'",
          "fulgurite fit: --trainer.loggers: expected the address of an MLflow server"},
         {2, "validate digits.yaml --draw=perhaps",
          "fulgurite validate: --draw is 'perhaps': expected auto|always|never\n"},
@@ -83,9 +83,9 @@ static void metrics_that_do_not_exist(void **state)
          "'val_loss'?\n"},
         {2, "fit digits.yaml '--trainer.ckpt_name={epoch}-{val/loss}'",
          "got 'val/loss': did you mean 'val_loss'?\n"},
-        {2, "fit digits.yaml '--trainer.callbacks=early_stop(monitor=val_los)'",
+        {2, "fit digits.yaml '--trainer.callbacks=early_stop: {monitor: val_los}'",
          "fulgurite fit: early_stop: monitor: expected a metric of the validation, one of "},
-        {2, "fit digits.yaml '--trainer.callbacks=checkpoint(monitor=train_f1)'",
+        {2, "fit digits.yaml '--trainer.callbacks=checkpoint: {monitor: train_f1}'",
          "fulgurite fit: checkpoint: monitor: expected a metric of training, one of "},
     };
     const char *folder = fit_folder();
@@ -177,7 +177,7 @@ static void the_best_value_is_green_on_a_terminal(void **state)
 static void any_path_in_checkpoints_is_a_checkpoint(void **state)
 {
     const char *folder = fit_folder();
-    (void)program_gives(0, folder, ONE "'--trainer.callbacks=checkpoint(monitor=val_acc)'");
+    (void)program_gives(0, folder, ONE "'--trainer.callbacks=checkpoint: {monitor: val_acc}'");
     const outcome *o = program_gives(0, folder, "validate run/checkpoints/best-val_acc");
     contains(o->err, "checkpoint: run/checkpoints/step-000000002 (run run, best-val_acc, step 2, ");
     o = program_gives(1, folder, "validate run/checkpoints/step-77");
@@ -244,7 +244,7 @@ static void trying_a_run_out(void **state)
     const char *folder = fit_folder();
     const outcome *o = program_gives(
         0, folder,
-        "fit digits.yaml --fast-dev-run --trainer.callbacks='checkpoint(every_n_steps=1)'");
+        "fit digits.yaml --fast-dev-run --trainer.callbacks='checkpoint: {every_n_steps: 1}'");
     contains(o->err, "fast dev run: no error; nothing was saved\n");
     contains(o->out, "val_loss\t");
     assert_false(is_there(folder, "run"));

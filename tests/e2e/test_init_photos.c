@@ -84,9 +84,10 @@ static void a_folder_for_each_class(void **state)
     contains(o->out, "  # sampling: balanced ");
     lacks(o->out, "channels:");
     assert_int_equal(remove(fgt_path(folder, "photos/cat/broken.jpg")), 0);
-    o = program_gives(0, folder,
-                      "fit photos.yaml --fast-dev-run --draw=never --data.crop=random "
-                      "'--data.augment=[random_resized_crop(height=22,width=22),random_flip]'");
+    o = program_gives(
+        0, folder,
+        "fit photos.yaml --fast-dev-run --draw=never --data.crop=random "
+        "'--data.augment=[random_resized_crop: {height: 22, width: 22},random_flip]'");
     contains(o->err, "fast dev run: no error");
     contains(o->err, "warning: 'photos/': skipped 1 .heic file, such as 'dog/new.heic': ");
     contains(o->err, "\n'photos/': skipped 1 file that is not an image: 1 .txt\n");
@@ -609,7 +610,7 @@ static void packs(void **state)
     contains(o->err, "fast dev run: no error");
     put_pack(folder, "dct.pack", FG_PACK_DCT, 100);
     o = program_gives(0, folder, "init dct.pack -o -");
-    contains(o->out, "\n  augment: [random_resized_crop(height=128, width=128), random_flip] ");
+    contains(o->out, "\n  augment: [random_resized_crop: {height: 128, width: 128}, random_flip] ");
     lacks(o->out, "\n  size:");
     lacks(o->out, "\n  crop:");
     put_pack(folder, "arrays.pack", FG_PACK_ARRAYS, 2);

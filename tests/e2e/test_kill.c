@@ -34,7 +34,7 @@ static const char all_config[] =
     "          val_every_steps: 11, save_top_k: 3, keep_checkpoints: 2, monitor: val_acc,\n"
     "          ckpt_name: \"e{epoch:02d}-{step}-{val_acc:.3f}\",\n"
     "          loggers: [csv, jsonl],\n"
-    "          callbacks: [\"early_stop(patience=50)\", \"ema(decay=0.9)\"]}\n";
+    "          callbacks: [early_stop: {patience: 50}, ema: {decay: 0.9}]}\n";
 
 static pid_t start(const char *folder)
 {

@@ -379,8 +379,8 @@ static void a_schedule_needs_no_device(void **state)
     assert_int_equal(shell(folder, "FULGURITE_PLUGIN=/nowhere fulgurite fit digits.yaml "
                                    "--trainer.devices=4 --print-schedule --draw=always "
                                    "--schedule.name=onecycle --summary=s.json "
-                                   "--trainer.max_epochs=4 --trainer.accumulate_schedule=2=3 "
-                                   "--trainer.callbacks='[swa(swa_lrs=0.1)]' "
+                                   "--trainer.max_epochs=4 '--trainer.accumulate_schedule={2: 3}' "
+                                   "--trainer.callbacks='[swa: {swa_lrs: 0.1}]' "
                                    "--tuner.lr_find=true >out 2>err"),
                      0);
     contains(file_text(folder, "out"), "over 16 steps, 6 per epoch, 2 starting at epoch 2\n");

@@ -126,7 +126,7 @@ static void other_formats(void **state)
              "is not supported\n");
     contains(program_gives(2, folder,
                            "predict digits.yaml "
-                           "'--trainer.callbacks=prediction_writer(path=p.xlsx)'")
+                           "'--trainer.callbacks=prediction_writer: {path: p.xlsx}'")
                  ->err,
              ".xlsx is not supported\nor set file_format");
     contains(program_gives(0, folder, "predict digits.yaml --out=plain")->err,
@@ -142,8 +142,8 @@ static void a_callback_writes_the_same_predictions(void **state)
 {
     (void)state;
     const char *folder = trained();
-    static const char both[] = "--trainer.callbacks='prediction_writer(path=w.jsonl),"
-                               "prediction_writer(path=w.txt,file_format=npy)'";
+    static const char both[] = "--trainer.callbacks='prediction_writer: {path: w.jsonl},"
+                               "prediction_writer: {path: w.txt, file_format: npy}'";
     char line[512];
     (void)snprintf(line, sizeof line, "fit digits.yaml -q --overwrite --draw=always %s", both);
     contains(program_gives(0, folder, line)->out, "  correct");
@@ -156,7 +156,7 @@ static void a_callback_writes_the_same_predictions(void **state)
     assert_int_equal(shell(folder, "cmp p.jsonl w.jsonl && cmp p.npy w.txt"), 0);
     contains(program_gives(2, folder,
                            "predict digits.yaml -q "
-                           "'--trainer.callbacks=prediction_writer(path=\"\")'")
+                           "'--trainer.callbacks=prediction_writer: {path: \"\"}'")
                  ->err,
              "expected the path of a file, such as predictions.csv");
     /* those of the run are used when it is named; a copy of its weights has none */

@@ -275,17 +275,17 @@ static void each_cell_has_its_own_draw(void **state)
     (void)state;
     make_photos();
     make_halves("halves.pack", (const int[2][2]){{8, 8}, {8, 8}});
-    assert_string_equal(flips_of("[random_flip(p=1)]"), "<>>>>>>>> <>>>>>>>>");
+    assert_string_equal(flips_of("[random_flip: {p: 1}]"), "<>>>>>>>> <>>>>>>>>");
     (void)snprintf(drawn, sizeof drawn, "%s", flips_of("[random_flip]"));
     assert_non_null(strstr(drawn, "<>"));
     assert_non_null(strstr(drawn, "><"));
     assert_memory_not_equal(drawn, drawn + 10, 9);
-    assert_string_equal(flips_of("[invert(p=0), random_flip]"), drawn);
+    assert_string_equal(flips_of("[invert: {p: 0}, random_flip]"), drawn);
     assert_string_not_equal(flips_of("[random_flip, random_flip]"), "<<<<<<<<< <<<<<<<<<");
     assert_string_not_equal(flips_of("[random_flip]' --seed '4294967296"), drawn);
     assert_string_equal(program_gives(0, folder, "pack show halves.pack --augment grayscale")->out,
                         "1\t0\tblue\n2\t1\tblue\n"); /* the first of several labels */
-    assert_string_equal(cells_of("halves.pack --augment 'invert(p=0)'", 6, 8, 128, 64),
+    assert_string_equal(cells_of("halves.pack --augment 'invert: {p: 0}'", 6, 8, 128, 64),
                         "<<<<<<<< <<<<<<<< ........ ........ ........ ........");
 }
 
@@ -305,7 +305,7 @@ static void images_of_one_size_keep_it(void **state)
         char name[32], line[128];
         (void)snprintf(name, sizeof name, "sizes-%zu.pack", i);
         (void)snprintf(line, sizeof line,
-                       "%s --rows 2 --columns 2 --cell 16 --augment 'invert(p=0)'", name);
+                       "%s --rows 2 --columns 2 --cell 16 --augment 'invert: {p: 0}'", name);
         make_halves(name, rows[i].sizes);
         const char *found = cells_of(line, 2, 2, 16, rows[i].y);
         if (strcmp(found, rows[i].found) != 0)

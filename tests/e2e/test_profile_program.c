@@ -13,7 +13,7 @@
 
 static const char digits[] =
     "model: {name: mlp, hidden: [16]}\n" DIGITS "optimizer: {name: adam, lr: 0.01}\n"
-    "trainer: {batch_size: 64, max_epochs: 1, log_every: 5, run_dir: run, profile: 12:14}\n";
+    "trainer: {batch_size: 64, max_epochs: 1, log_every: 5, run_dir: run, profile: [12, 14]}\n";
 
 static const char *workplace(void)
 {
@@ -39,7 +39,7 @@ static void a_key_or_an_option_takes_a_profile(void **state)
     json_decref(root);
     assert_int_equal(shell(folder, "test -s run/profile/plugins/profile/step-12/*.xplane.pb"), 0);
     (void)program_gives(0, folder,
-                        "fit digits.yaml --overwrite -q --profile=1:1000 --trainer.devices=4");
+                        "fit digits.yaml --overwrite -q --profile=1,1000 --trainer.devices=4");
     root = trace_read(in_run(folder));
     trace_check_nesting(root);
     const char *steps = trace_steps(root, "cpu:3", "train step");
@@ -56,14 +56,15 @@ static void mistakes_name_the_place(void **state)
 {
     (void)state;
     const char *folder = workplace();
-    contains(program_gives(2, folder, "fit digits.yaml --profile=4:2")->err,
-             "--trainer.profile: expected steps such as 10:20, or auto, got '4:2'");
+    contains(program_gives(2, folder, "fit digits.yaml --profile=4,2")->err,
+             "--trainer.profile: steps 4 to 2: expected the first one before the last");
     contains(program_gives(2, folder, "fit digits.yaml --trainer.profile=soon")->err,
-             "--trainer.profile: expected steps such as 10:20, or auto, got 'soon'");
+             "--trainer.profile: expected a list of 2 integers, 1 or greater, or auto (for example "
+             "[100, 110]), got 'soon'");
     assert_false(is_there(folder, "run"));
     (void)program_gives(0, folder, "fit digits.yaml --fast-dev-run --profile");
     assert_false(is_there(folder, "run"));
-    contains(program_gives(0, folder, "fit digits.yaml --profile=1000:1010")->err,
+    contains(program_gives(0, folder, "fit digits.yaml --profile=1000,1010")->err,
              "no profile was taken: training ended at step ");
     assert_false(is_there(folder, "run/profile"));
 }
@@ -76,7 +77,7 @@ static void a_killed_run_leaves_no_profile(void **state)
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const char *const words[] = {"fit",
                                  "digits.yaml",
-                                 "--profile=1:1000000",
+                                 "--profile=1,1000000",
                                  "--trainer.max_epochs=100000",
                                  "--trainer.ckpt_every_steps=5",
                                  NULL};

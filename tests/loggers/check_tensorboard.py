@@ -18,8 +18,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 PROGRAM, WORK = sys.argv[1:3]
 RUN = os.path.join(WORK, "runs", "digits")
 FIT = [PROGRAM, "fit", "examples/digits_mlp.yaml", "--trainer.accelerator=cpu", "--trainer.log_every=5",
-       "--data.image=[8, 8, 1]", "--trainer.callbacks=[host_stats, log_images(count=9)]",
-       "--trainer.loggers=[csv, jsonl, tensorboard(histograms=true)]", f"--trainer.run_dir={RUN}"]
+       "--data.image=[8, 8, 1]", "--trainer.callbacks=[host_stats, log_images: {count: 9}]",
+       "--trainer.loggers=[csv, jsonl, tensorboard: {histograms: true}]", f"--trainer.run_dir={RUN}"]
 PARAMETERS = ["fc1.bias", "fc1.weight", "fc2.bias", "fc2.weight", "fc3.bias", "fc3.weight"]
 
 

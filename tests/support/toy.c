@@ -188,7 +188,7 @@ const char *toy_callback_options(const char *name)
 {
     return strcmp(name, "freeze") == 0                  ? "parameters=[fc1.*]"
            : strcmp(name, "timer") == 0                 ? "duration=1h"
-           : strcmp(name, "gradient_accumulation") == 0 ? "schedule=\"100=2\""
+           : strcmp(name, "gradient_accumulation") == 0 ? "schedule={100: 2}"
                                                         : "";
 }
 

@@ -616,7 +616,7 @@ static void parts_for_a_checkpoint(void **state)
         "schedule: {name: onecycle}\n"
         "loss: {label_smoothing: 0.1}\n"
         "trainer: {precision: bf16-mixed, accumulate_grad_batches: 2, gradient_clip_val: 1,\n"
-        "  callbacks: [early_stop, 'ema(decay=0.5)', 'swa(swa_lrs=0.1)'], lr_scaling: linear}\n";
+        "  callbacks: [early_stop, ema: {decay: 0.5}, swa: {swa_lrs: 0.1}], lr_scaling: linear}\n";
     fg_error err = {0};
     fgi_buf text = {0};
     fgi_config *c = fgi_config_create(NULL, NULL);

@@ -127,8 +127,8 @@ static fg_status add_all(const char *yaml, fg_recipe_kind kind, fg_error *err)
 
 static const char yaml[] =
     "trainer:\n"
-    "  callbacks: [note(count=4, text=\"a, b\"), early_stop, note: {text: [none]}]\n"
-    "  loggers: [csv, board(text=x), jsonl, board(count=5)]\n";
+    "  callbacks: [note: {count: 4, text: \"a, b\"}, early_stop, note: {text: [none]}]\n"
+    "  loggers: [csv, board: {text: x}, jsonl, board: {count: 5}]\n";
 
 static void what_is_listed_is_created_in_order(void **state)
 {
@@ -143,7 +143,7 @@ static void what_is_listed_is_created_in_order(void **state)
     assert_int_equal(made, 0);
 }
 
-/* A mapping is the same as NAME(OPTION=VALUE, ...). */
+/* Values are quoted where YAML requires it. */
 static void options_may_be_a_mapping(void **state)
 {
     static const char mapped[] = "trainer:\n"
@@ -155,7 +155,7 @@ static void options_may_be_a_mapping(void **state)
                                  "    - note: {text: \"null\", count: null}\n"
                                  "    - note:\n"
                                  "    - note: {}\n"
-                                 "    - note(count=6)\n"
+                                 "    - note: {count: 6}\n"
                                  "  loggers: [jsonl, board: {text: [x, y]}, csv: {}]\n";
     fgi_config *c = fgi_config_create(registry, NULL);
     fgi_config_rows rows = {0};
@@ -170,8 +170,8 @@ static void options_may_be_a_mapping(void **state)
     assert_int_equal(fg_option_int(rows.at[1].values, "patience"), 9);
     fgi_config_rows_free(&rows);
     char *text = config_printed(c, false);
-    assert_non_null(strstr(text, "  callbacks: [\"note(count=4, text=\\\"a, (b\\\")\", "
-                                 "\"early_stop(patience=9)\", "));
+    assert_non_null(strstr(text, "  callbacks: [note: {count: 4, text: \"a, (b\"}, "
+                                 "early_stop: {patience: 9}, "));
     /* what is printed has the same meaning */
     fgt_ok(add_all(text, FG_RECIPE_FIT, &err));
     assert_non_null(strstr(created, "note text=a, (b count=4;note text=null count=3;"));
@@ -209,8 +209,9 @@ static void values_and_defaults(void **state)
     assert_string_equal(rows.at[0].entry->name, "csv");
     assert_string_equal(rows.at[1].entry->name, "jsonl");
     fgi_config_rows_free(&rows);
-    assert_true(fgi_config_override(c, "trainer.callbacks=Note(count=7), EarlyStopping(patience=9)",
-                                    &err) == FG_OK);
+    assert_true(
+        fgi_config_override(c, "trainer.callbacks=Note: {count: 7}, EarlyStopping: {patience: 9}",
+                            &err) == FG_OK);
     fgt_ok(fgi_config_rows_make(c, "trainer.callbacks", &rows, &err));
     assert_int_equal(rows.count, 2);
     assert_ptr_equal(rows.at[0].entry, &note.entry);
@@ -232,24 +233,37 @@ static void mistakes_are_named(void **state)
         {"loggers: [csv, bord]",
          "run.yaml:2:3: trainer.loggers: unknown logger 'bord': did you mean 'board'?"},
         {"loggers: [csv, jsonl, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
-        {"loggers: [csv(wall_time=true), csv]",
+        {"loggers: [csv: {wall_time: true}, csv]",
          "run.yaml:2:3: trainer.loggers: csv is listed twice"},
         {"loggers: [CSV, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
-        {"loggers: csv(sep=x)", "run.yaml:2:12: trainer.loggers.csv: unknown option 'sep': "
-                                "expected one of wall_time"},
+        {"loggers: [csv: {sep: x}]", "run.yaml:2:3: trainer.loggers.csv: unknown option 'sep': "
+                                     "expected one of wall_time"},
         {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop': "
                                   "expected one of csv|jsonl|tensorboard|mlflow|board"},
-        {"loggers: [board(txt=a)]", "run.yaml:2:3: trainer.loggers.board: unknown option 'txt': "
-                                    "did you mean 'text'?"},
-        {"loggers: [board(count=0)]",
+        {"loggers: [board: {txt: a}]", "run.yaml:2:3: trainer.loggers.board: unknown option 'txt': "
+                                       "did you mean 'text'?"},
+        {"loggers: [board: {count: 0}]",
          "run.yaml:2:3: trainer.loggers.board.count: expected an integer from 1 to 20 (for "
          "example 4), got '0'"},
-        {"loggers: [board(count=13)]", "run.yaml:2:3: trainer.loggers.board.count: 13 is unlucky"},
-        {"loggers: [board(count=14)]", "run.yaml:2:3: trainer.loggers: creating board failed: "
-                                       "FG_EUNSUPPORTED"},
+        {"loggers: [board: {count: 13}]",
+         "run.yaml:2:3: trainer.loggers.board.count: 13 is unlucky"},
+        {"loggers: [board: {count: 14}]", "run.yaml:2:3: trainer.loggers: creating board failed: "
+                                          "FG_EUNSUPPORTED"},
+        {"callbacks: [note(count=3)]",
+         "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
+         "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
+         "'note(count=3)'"},
+        {"accumulate_schedule: \"0=1,4=2\"",
+         "run.yaml:2:25: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
+         "...} (for example {0: 1, 4: 2}), got the string '0=1,4=2': remove the quotes"},
+        {"profile: 10:20", "run.yaml:2:12: trainer.profile: expected a list of 2 integers, 1 or "
+                           "greater, or auto (for example [100, 110]), got '10:20'"},
+        {"loggers: csv, jsonl",
+         "run.yaml:2:12: trainer.loggers: expected a list of names, each with options: NAME: "
+         "{OPTION: VALUE, ...} (for example [jsonl]), got 'csv, jsonl'"},
         {"callbacks: {note: {count: 3}}",
          "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
-         "NAME(OPTION=VALUE, ...) (for example [early_stop(patience=5)]), got a mapping"},
+         "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got a mapping"},
         {"callbacks: [note: {cuont: 3}]", "run.yaml:2:3: trainer.callbacks.note: unknown option "
                                           "'cuont': did you mean 'count'?"},
         {"callbacks: [note: {count: \"3\"}]",
@@ -274,7 +288,7 @@ static void mistakes_are_named(void **state)
          "run.yaml:2:23: trainer.callbacks: expected a name, got 'text=b, text'"},
         {"callbacks: [note(text: {count: 3}]",
          "run.yaml:2:15: trainer.callbacks: expected a name, got 'note(text'"},
-        {"callbacks: [note(count=13)]",
+        {"callbacks: [note: {count: 13}]",
          "run.yaml:2:3: trainer.callbacks.note.count: 13 is unlucky"},
     };
     (void)state;
@@ -302,16 +316,17 @@ static void augmentations_that_change_nothing_are_refused(void **state)
     } rows[] = {
         {"random_affine", "random_affine: has no effect without degrees, translate, scale_min, "
                           "scale_max or shear: expected at least one of them"},
-        {"RandomRotation(fill=1)", "random_affine: has no effect without degrees, translate,"},
+        {"RandomRotation: {fill: 1}", "random_affine: has no effect without degrees, translate,"},
         {"ColorJitter", "color_jitter: has no effect without brightness, contrast, saturation "
                         "or hue: expected at least one of them"},
-        {"random_crop(mode=edge)", "random_crop: has no effect without height, width or padding: "
-                                   "expected at least one of them"},
-        {"resize(antialias=false)", "resize: has no effect without height or width: "},
+        {"random_crop: {mode: edge}",
+         "random_crop: has no effect without height, width or padding: "
+         "expected at least one of them"},
+        {"resize: {antialias: false}", "resize: has no effect without height or width: "},
         {"center_crop", "center_crop: has no effect without height or width: "},
         {"normalize", "normalize: has no effect without mean or std: "},
-        {"random_flip(p=0.5, p=0.6)", "random_flip: 'p' is given twice: expected one value"},
-        {"[random_affine(degrees=0), random_flip, normalize(std=2)]", NULL},
+        {"random_flip: {p: 0.5, p: 0.6}", "random_flip: 'p' is given twice: expected one value"},
+        {"[random_affine: {degrees: 0}, random_flip, normalize: {std: 2}]", NULL},
     };
     fgi_config *c = fgi_config_create(registry, NULL);
     (void)state;
@@ -345,8 +360,8 @@ static const struct {
     {false,
      {"trainer.max_steps=7", "trainer.limit_train_batches=0.25", "trainer.seed=3",
       "trainer.profile=auto"}},
-    {true, {"trainer.max_steps=7", "trainer.max_epochs=2", "trainer.profile=5:6"}},
-    {true, {"trainer.max_epochs=-1", "trainer.profile=8:9", "trainer.max_time=90s"}},
+    {true, {"trainer.max_steps=7", "trainer.max_epochs=2", "trainer.profile=5,6"}},
+    {true, {"trainer.max_epochs=-1", "trainer.profile=8,9", "trainer.max_time=90s"}},
     {true, {"trainer.max_epochs=-1", "trainer.max_steps=7"}},
     {true,
      {"trainer.limit_train_batches=1.0", "trainer.limit_val_batches=0.5",
@@ -371,6 +386,28 @@ static const struct {
       "trainer.gradient_clip_algorithm=value", "trainer.overfit_batches=0.75"}},
 };
 
+static const char *profile_of(const fg_trainer_options *o, char out[64])
+{
+    const int64_t *p = o->output.profile;
+    (void)snprintf(out, 64,
+                   p[0] == FG_AUTO ? "auto"
+                   : p[0] == 0     ? "none"
+                                   : "%d:%d",
+                   (int)p[0], (int)p[1]);
+    return out;
+}
+
+/* With at most one part. */
+static const char *schedule_of(const fg_trainer_options *o, char out[64])
+{
+    const fg_int_map *map = &o->numerics.accumulate_schedule;
+    assert_true(map->count < 2);
+    (void)snprintf(out, 64, map->count == 0 ? "none" : "%d=%d",
+                   map->count > 0 ? (int)map->at->key : 0,
+                   map->count > 0 ? (int)map->at->value : 0);
+    return out;
+}
+
 static const char *or_none(const char *text) { return text != NULL ? text : "none"; }
 
 static const char *amount(fg_amount a, char out[32])
@@ -383,7 +420,7 @@ static const char *amount(fg_amount a, char out[32])
 static void put_limits(fgi_buf *out, const fg_trainer_options *o)
 {
     const fg_trainer_limits *l = &o->limits;
-    char train[32], val[32], overfit[32];
+    char train[32], val[32], overfit[32], profile[64];
     fgi_buf_printf(out, "epochs %lld, steps %lld, %g s, train %s, val %s, overfit %s\n",
                    (long long)l->max_epochs, (long long)l->max_steps, l->max_time,
                    amount(l->limit_train_batches, train), amount(l->limit_val_batches, val),
@@ -391,7 +428,7 @@ static void put_limits(fgi_buf *out, const fg_trainer_options *o)
     fgi_buf_printf(
         out, "validation every %d epochs, %d steps, sanity %d; log every %d, profile %s\n",
         (int)o->validation.val_every_epochs, (int)o->validation.val_every_steps,
-        (int)o->validation.sanity_val_steps, (int)o->output.log_every, or_none(o->output.profile));
+        (int)o->validation.sanity_val_steps, (int)o->output.log_every, profile_of(o, profile));
     fgi_buf_printf(out, "divergence: %s, factor %g, patience %d, lr %g, most %d; watchdog %g s\n",
                    o->divergence.on_divergence,
                    o->divergence.divergence_factor == FG_ZERO ? -1
@@ -403,15 +440,15 @@ static void put_limits(fgi_buf *out, const fg_trainer_options *o)
 static void put_numerics(fgi_buf *out, const fg_trainer_options *o)
 {
     const fg_trainer_checkpoints *c = &o->checkpoints;
+    char schedule[64];
     fgi_buf_printf(out, "%s, devices %s, %s; lr_scaling %s, base %d; seed %d\n",
                    o->devices.accelerator, or_none(o->devices.devices), o->devices.strategy,
                    o->lr.lr_scaling, (int)o->lr.base_batch_size, (int)o->seed);
     fgi_buf_printf(out, "%s%s%s, accumulates %d (%s), clips at %g by %s\n", o->numerics.precision,
                    o->numerics.stochastic_rounding ? ", stochastic" : "",
                    o->numerics.detect_anomaly ? ", anomalies" : "",
-                   (int)o->numerics.accumulate_grad_batches,
-                   or_none(o->numerics.accumulate_schedule), o->numerics.gradient_clip_val,
-                   o->numerics.gradient_clip_algorithm);
+                   (int)o->numerics.accumulate_grad_batches, schedule_of(o, schedule),
+                   o->numerics.gradient_clip_val, o->numerics.gradient_clip_algorithm);
     fgi_buf_printf(
         out, "in %s: every %d epochs, %d steps, %g s; keeps %d, top %d, name %s; %s %s; %s%s\n\n",
         c->run_dir, (int)c->ckpt_every_epochs, (int)c->ckpt_every_steps, c->ckpt_every_time,

@@ -2,6 +2,7 @@
  * and the callback log_images, as a logger receives them. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 #include "row.h"
 
@@ -132,7 +133,7 @@ static fg_trainer *trainer_with(const fg_logger_ops *ops, const char *folder)
                                         .limits.max_steps = 2,
                                         .validation.sanity_val_steps = 1,
                                         .output.log_every = 1,
-                                        .output.loggers = "",
+                                        .output.loggers = fgt_list(""),
                                         .checkpoints.run_dir = folder};
     seen[0] = '\0';
     fgt_ok(toy_create(&options, &trainer, &err));
@@ -236,7 +237,7 @@ static void a_graph_is_not_missing_after_other_items(void **state)
     (void)state;
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
     assert_false(fgi_logger_lacks_graph(logger)); /* nobody takes one */
     fgt_ok(fgi_logger_add(logger, &board, NULL, &err));
     assert_true(fgi_logger_lacks_graph(logger));
@@ -256,7 +257,7 @@ static void early_items_wait_for_the_log(void **state)
     fgi_logger *logger = NULL;
     (void)state;
     seen[0] = '\0';
-    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
     fgt_ok(fgi_logger_add(logger, &board, NULL, &err));
     fgt_ok(fgi_logger_add(logger, &plain, NULL, &err));
     for (int i = 0; i < 3; i++) { /* two have a place */
@@ -282,13 +283,14 @@ static void loggers_that_are_refused(void **state)
     fg_error err = {0};
     fgi_logger *logger = NULL;
     (void)state;
-    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
     assert_int_equal(fgi_logger_add(logger, &nameless, NULL, &err), FG_EINVAL);
     fgt_message_is(err.message, "logger '' has no name");
     assert_int_equal(fgi_logger_add(logger, &deaf, NULL, &err), FG_EINVAL);
     fgt_message_is(err.message, "logger 'deaf' has no log function");
     fgi_logger_destroy(logger);
-    assert_int_equal(fgi_logger_init("csv,,jsonl", &logger, &err), FG_EINVAL);
+    assert_int_equal(fgi_logger_init(&(fg_strings[]){fgt_list("csv, ,jsonl")}[0], &logger, &err),
+                     FG_EINVAL);
     fgt_message_is(err.message, "trainer: options.output.loggers: expected names of "
                                 "csv|jsonl|tensorboard|mlflow, got ''");
     assert_null(logger);
@@ -312,7 +314,7 @@ static void the_first_failure_is_the_error(void **state)
     fgi_logger *logger = NULL;
     (void)state;
     fg_log_set(count_warnings, NULL);
-    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
     for (int i = 0; i < 3; i++)
         fgt_ok(fgi_logger_add(logger, &ops[i], messages[i], &err));
     fgt_ok(fgi_logger_open(logger, fgt_temp_folder(), 0, -1, &err));
@@ -552,7 +554,7 @@ static void images_that_are_too_large(void **state)
             .count = 8, .fields = fields, .field_count = 2, .class_count = 3};
         fgt_ok(fg_dataset_create(&wide, NULL, &spec, &dataset, &err));
         fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
-        fgt_ok(fg_trainer_add_named_callback(trainer, "log_images", "count=3", &err));
+        fgt_ok(fg_trainer_add_named_callback(trainer, "log_images: {count: 3}", &err));
         const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = FG_NONE};
         assert_int_equal(fg_trainer_fit(trainer, &own, &data, &err), FG_EINVAL);
         fgt_message_is(err.message, says[i]);

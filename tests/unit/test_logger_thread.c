@@ -2,6 +2,7 @@
  * blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <stdio.h>
@@ -280,7 +281,7 @@ static void it_is_one_of_the_loggers_of_a_run(void **state)
     fgi_logger *logger = NULL;
     board b;
     board_make(&b);
-    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv")}[0], &logger, &err));
     fgt_ok(fgi_logger_add(logger, &board_ops, &b, &err));
     fgt_ok(fgi_logger_open(logger, fgt_temp_folder(), 0, -1, &err));
     const fg_metric metric = {"loss", 2};

@@ -2,6 +2,7 @@
  * mistakes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 #include "row.h"
 
@@ -26,7 +27,7 @@ static fg_trainer *create(const char *folder)
     const fg_trainer_options options = {.devices.client = client,
                                         .limits.max_epochs = 9,
                                         .output.log_every = 1,
-                                        .output.loggers = "",
+                                        .output.loggers = fgt_list(""),
                                         .checkpoints.run_dir = folder};
     fgt_ok(toy_create(&options, &trainer, &err));
     return trainer;
@@ -43,7 +44,7 @@ static void all_callbacks_have_their_names(void **state)
         const char *name = fgi_callback_rows[i]->name;
         const char *options = toy_callback_options(name);
         if (strcmp(name, "ema") != 0) /* swa averages the same weights */
-            fgt_ok(fg_trainer_add_named_callback(trainer, name, options, &err));
+            fgt_ok(fg_trainer_add_named_callback(trainer, fgt_entry(name, options), &err));
     }
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
@@ -58,8 +59,10 @@ static void options_have_an_effect(void **state)
         fg_error err = {0};
         fg_trainer *trainer = create(NULL);
         fgt_ok(fg_trainer_add_named_callback(
-            trainer, "early_stop",
-            is_strict ? "monitor=val_nothing" : "monitor=val_nothing, strict=false", &err));
+            trainer,
+            fgt_entry("early_stop",
+                      is_strict ? "monitor=val_nothing" : "monitor=val_nothing, strict=false"),
+            &err));
         const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
         assert_int_equal(status != FG_OK, is_strict);
         assert_int_equal(strstr(err.message, "val_nothing") != NULL, is_strict);
@@ -112,23 +115,25 @@ static void batches_per_step_are_set_with_a_callback(void **state)
     (void)state;
     fg_error err = {0};
     const fg_fit_data data = the_data();
-    const char *name = "gradient_accumulation";
     fg_trainer *trainer = create(NULL), *used = create(NULL);
-    fgt_ok(fg_trainer_add_named_callback(trainer, name, "schedule=\"2=3\"", &err));
+    fgt_ok(
+        fg_trainer_add_named_callback(trainer, "gradient_accumulation: {schedule: {2: 3}}", &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_trainer_settings(trainer)->total_steps, 2 * 3 + 7);
     assert_int_equal(fg_trainer_result(trainer)->steps, 2 * 3 + 7);
-    assert_int_equal(fg_trainer_add_named_callback(trainer, name, "schedule=\"1=3\"", &err),
-                     FG_EINVAL);
-    assert_string_equal(err.message, "gradient_accumulation: the Trainer has the "
-                                     "accumulate_schedule '2=3' already");
+    assert_int_equal(
+        fg_trainer_add_named_callback(trainer, "gradient_accumulation: {schedule: {1: 3}}", &err),
+        FG_EINVAL);
+    assert_string_equal(err.message, "gradient_accumulation: the Trainer has an "
+                                     "accumulate_schedule already");
     fgt_ok(fg_trainer_fit(used, &task, &data, &err));
-    assert_int_equal(fg_trainer_add_named_callback(used, name, "schedule=\"1=3\"", &err),
-                     FG_EINVAL);
+    assert_int_equal(
+        fg_trainer_add_named_callback(used, "gradient_accumulation: {schedule: {1: 3}}", &err),
+        FG_EINVAL);
     assert_non_null(strstr(err.message, "the Trainer has been used"));
     fg_trainer *empty =
-        toy_trainer(client, &(fg_trainer_options){.numerics.accumulate_schedule = ""});
-    fgt_ok(fg_trainer_add_named_callback(empty, name, "schedule=\"1=3\"", &err));
+        toy_trainer(client, &(fg_trainer_options){.numerics.accumulate_grad_batches = 1});
+    fgt_ok(fg_trainer_add_named_callback(empty, "gradient_accumulation: {schedule: {1: 3}}", &err));
     fg_trainer_destroy(empty);
     fg_trainer_destroy(trainer);
     fg_trainer_destroy(used);
@@ -140,9 +145,11 @@ static void loggers_write_their_files(void **state)
     fg_error err = {0};
     const char *folder = fgt_temp_folder();
     const fg_fit_data data = the_data();
-    fg_trainer *trainer = create(folder);
-    fgt_ok(fg_trainer_add_named_logger(trainer, "csv", NULL, &err));
-    fgt_ok(fg_trainer_add_named_logger(trainer, "jsonl", "wall_time=true", &err));
+    const char *const loggers[] = {"csv", "jsonl: {wall_time: true}"};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {
+        .devices.client = client, .output.loggers = {loggers, 2}, .checkpoints.run_dir = folder};
+    fgt_ok(toy_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
     char *text = NULL;
@@ -157,33 +164,38 @@ static void mistakes_are_explained(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *options, *says;
-        bool is_logger;
+        const char *callback, *says;
     } rows[] = {
-        {"earlystop", NULL, "there is no callback 'earlystop': did you mean 'early_stop'?", false},
-        {"zzzzzzzz", NULL, "there is no callback 'zzzzzzzz': expected one of checkpoint|", false},
-        {"early_stop", "patience=many", "early_stop.patience: expected an integer", false},
-        {"early_stop", "patients=3", "unknown option 'patients': did you mean 'patience'?", false},
-        {"early_stop", "monitor=a, mode=sideways", "early_stop.mode: expected", false},
-        {"gradient_accumulation", NULL, "schedule: expected EPOCH=BATCHES for some epochs", false},
-        {"gradient_accumulation", "schedule=often",
-         "gradient_accumulation: accumulate_schedule is "
-         "'often': expected EPOCH=BATCHES",
-         false},
-        {"tensorbord", NULL, "there is no logger 'tensorbord': did you mean 'tensorboard'?", true},
-        {"csv", "wall_time=maybe", "csv.wall_time: expected true or false", true}};
+        {"earlystop", "there is no callback 'earlystop': did you mean 'early_stop'?"},
+        {"zzzzzzzz", "there is no callback 'zzzzzzzz': expected one of checkpoint|"},
+        {"early_stop: {patience: many}", "early_stop.patience: expected an integer"},
+        {"early_stop: {patients: 3}", "unknown option 'patients': did you mean 'patience'?"},
+        {"early_stop: {monitor: a, mode: sideways}", "early_stop.mode: expected"},
+        {"early_stop: {patience}", "'patience': expected OPTION: VALUE"},
+        {"gradient_accumulation", "schedule: expected batches for some epochs"},
+        {"gradient_accumulation: {schedule: often}",
+         "gradient_accumulation.schedule: expected a map of integers"},
+    };
+    static const struct {
+        const char *logger, *says;
+    } loggers[] = {{"tensorbord", "expected names of csv|"},
+                   {"csv: {wall_time: maybe}", "csv.wall_time: expected true or false"}};
     fg_trainer *trainer = create(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fg_error err = {0};
-        const fg_status status =
-            rows[i].is_logger
-                ? fg_trainer_add_named_logger(trainer, rows[i].name, rows[i].options, &err)
-                : fg_trainer_add_named_callback(trainer, rows[i].name, rows[i].options, &err);
-        assert_int_equal(status, FG_EINVAL);
+        assert_int_equal(fg_trainer_add_named_callback(trainer, rows[i].callback, &err), FG_EINVAL);
         if (strstr(err.message, rows[i].says) == NULL)
             fail_msg("expected '%s' in '%s'", rows[i].says, err.message);
     }
     fg_trainer_destroy(trainer);
+    for (size_t i = 0; i < sizeof loggers / sizeof *loggers; i++) {
+        fg_error err = {0};
+        const fg_trainer_options options = {.devices.client = client,
+                                            .output.loggers = {&loggers[i].logger, 1}};
+        assert_int_equal(toy_create(&options, &trainer, &err), FG_EINVAL);
+        if (strstr(err.message, loggers[i].says) == NULL)
+            fail_msg("expected '%s' in '%s'", loggers[i].says, err.message);
+    }
 }
 
 static const struct CMUnitTest tests[] = {

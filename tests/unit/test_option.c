@@ -73,7 +73,7 @@ static const fg_option rows[] = {
     {.name = "hooks",
      .kind = FG_OPTION_ENTRIES,
      .initial = "[]",
-     .example = "[stop(after=3)]",
+     .example = "[stop: {after: 3}]",
      .help = "Hooks."},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -144,12 +144,14 @@ static const struct {
     {"names", "[_a, /b, -c, \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]",
      "[_a, /b, \"-c\", \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]"},
     {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
-    {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
-    {"hooks", "say, stop(after=3)", "[say, \"stop(after=3)\"]"},
-    {"hooks", "[stop(why=\"a)\", after=3)]", "[\"stop(why=\\\"a)\\\", after=3)\"]"},
-    {"hooks", "[\"stop(after=3, kind=a)\", \"say\"]", "[\"stop(after=3, kind=a)\", say]"},
+    {"hooks", "[stop: {after: 3, kind: [a, b]}, say]", "[stop: {after: 3, kind: [a, b]}, say]"},
+    {"hooks", "say, stop: {after: 3}", "[say, stop: {after: 3}]"},
+    {"hooks", "[stop: {why: \"a}\", after: 3}]", "[stop: {why: \"a}\", after: 3}]"},
+    {"hooks", "[stop: {why: a*b, kind: [\"7\", c d]}]",
+     "[stop: {why: \"a*b\", kind: [\"7\", \"c d\"]}]"},
+    {"hooks", "[stop: {after: 3, kind: a}, \"say\"]", "[stop: {after: 3, kind: a}, say]"},
     {"hooks", "[]", "[]"},
-    {"hooks", "[say-it(a_b=1), say_it]", "[\"say-it(a_b=1)\", say_it]"},
+    {"hooks", "[say-it: {a_b: 1}, say_it]", "[say-it: {a_b: 1}, say_it]"},
 };
 
 /* Each text and its value as YAML. */
@@ -205,11 +207,13 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
          "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
          "'model'"},
         {"hooks", "[stop(after=3]",
-         "thing.hooks: expected a list of names, each with options: NAME(OPTION=VALUE, ...) (for "
-         "example [stop(after=3)]), got 'stop(after=3'"},
+         "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
+         "(for "
+         "example [stop: {after: 3}]), got 'stop(after=3'"},
         {"hooks", "[say, (after=3)]",
-         "thing.hooks: expected a list of names, each with options: NAME(OPTION=VALUE, ...) (for "
-         "example [stop(after=3)]), got '(after=3)'"},
+         "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
+         "(for "
+         "example [stop: {after: 3}]), got '(after=3)'"},
         {"cuont", "4", "thing: unknown option 'cuont': did you mean 'count'?"},
     };
     fg_option_values *v = make();
@@ -281,23 +285,34 @@ static void lists_have_the_number_of_elements_of_their_row(void **state)
     fg_option_values_destroy(v);
 }
 
-/* A list of YAML is split at each comma, those in parentheses too. */
-static void entries_that_yaml_has_split_are_joined(void **state)
+/* A map of integers, from text, and as a struct has it. */
+static void maps_have_pairs_of_integers(void **state)
 {
-    static const fg_option_text items[] = {
-        {.text = "stop(after=3"}, {.text = "kind=a)"}, {.text = "say", .is_quoted = true}};
-    fg_option_values *v = make();
+    typedef struct steps {
+        fg_int_map of;
+    } steps;
+    static const fg_option table[] = {
+        FG_OPTION(steps, of, MAP, "{1: 2}", "1..9", "{0: 1, 4: 2}", "Steps.")};
+    const fg_entry row = {.name = "row", .help = "A row.", FG_OPTIONS(table, steps)};
+    static const char *const bad[] = {"{0: 0}", "{-1: 2}", "{a: 2}", "{1}", "0=1", "[1, 2]"};
+    fg_option_values *v = NULL;
     fg_error err = {0};
-    fgt_ok(fg_option_set_items(v, "hooks", &(fg_option_items){items, 3, "a.yaml:1:1"}, &err));
-    assert_int_equal(fg_option_count(v, "hooks"), 2);
-    assert_string_equal(fg_option_string_at(v, "hooks", 0), "stop(after=3, kind=a)");
-    assert_string_equal(fg_option_string_at(v, "hooks", 1), "say");
-    assert_int_equal(fg_option_set_items(v, "hooks", &(fg_option_items){items, 1, NULL}, &err),
-                     FG_EINVAL);
-    assert_int_equal(fg_option_count(v, "hooks"), 2);
-    fgt_ok(fg_option_set_items(v, "hooks", &(fg_option_items){NULL, 0, NULL}, &err));
-    assert_int_equal(fg_option_count(v, "hooks"), 0);
+    char yaml[64];
+    void *own = NULL;
+    (void)state;
+    fgt_ok(fg_option_values_create("row", table, 1, &v, &err));
+    assert_string_equal(fg_option_format(v, "of", yaml, sizeof yaml), "{1: 2}");
+    fgt_ok(fg_option_set(v, "of", "{0: 1, 4: 2}", "--x", &err));
+    assert_string_equal(fg_option_format(v, "of", yaml, sizeof yaml), "{0: 1, 4: 2}");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(fg_option_set(v, "of", bad[i], "--x", &err), FG_EINVAL);
     fg_option_values_destroy(v);
+    const steps given = {.of = {(const fg_int_pair[]){{3, 4}, {5, 6}}, 2}};
+    fgt_ok(fgi_row_of(&row, &given, &own, &err));
+    const fg_int_map *map = &((const steps *)own)->of;
+    assert_true(map->count == 2 && map->at[0].key == 3 && map->at[1].value == 6);
+    assert_ptr_not_equal(map->at, given.of.at);
+    fg_free(own);
 }
 
 static void a_default_that_its_row_refuses_is_an_error(void **state)
@@ -533,7 +548,7 @@ static void rows_say_what_they_accept(void **state)
         "a list of numbers",
         "a list of strings",
         "a list of {match: PATTERN, split: [AXIS, ...]}",
-        "a list of names, each with options: NAME(OPTION=VALUE, ...)",
+        "a list of names, each with options: NAME: {OPTION: VALUE, ...}",
     };
     char text[128];
     for (int i = 0; i < ROWS; i++) {
@@ -629,7 +644,7 @@ int main(void)
         cmocka_unit_test(text_becomes_values),
         cmocka_unit_test(wrong_text_is_refused_and_changes_nothing),
         cmocka_unit_test(lists_have_the_number_of_elements_of_their_row),
-        cmocka_unit_test(entries_that_yaml_has_split_are_joined),
+        cmocka_unit_test(maps_have_pairs_of_integers),
         cmocka_unit_test(a_default_that_its_row_refuses_is_an_error),
         cmocka_unit_test(places_are_remembered),
         cmocka_unit_test(a_zero_that_was_given_is_not_a_default),

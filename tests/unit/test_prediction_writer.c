@@ -2,6 +2,7 @@
  * files. On the fake plugin, whose predictions are zeros.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static void add(fg_trainer *trainer, const char *path, const char *format)
     fg_error err = {0};
     char options[600];
     (void)snprintf(options, sizeof options, "path=%s%s", path, format);
-    fgt_ok(fg_trainer_add_named_callback(trainer, "prediction_writer", options, &err));
+    fgt_ok(fg_trainer_add_named_callback(trainer, fgt_entry("prediction_writer", options), &err));
 }
 
 static void file_is(const char *path, const char *expected, size_t expected_size)
@@ -418,8 +419,8 @@ static void a_place_that_does_not_exist_is_reported(void **state)
     assert_int_equal(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "prediction_writer: "));
     assert_non_null(strstr(err.message, "/no/a.csv"));
-    assert_int_equal(fg_trainer_add_named_callback(trainer, "prediction_writer", "path=\"\"", &err),
-                     FG_EINVAL);
+    assert_int_equal(
+        fg_trainer_add_named_callback(trainer, "prediction_writer: {path: \"\"}", &err), FG_EINVAL);
     fg_trainer_destroy(trainer);
 }
 

@@ -50,13 +50,15 @@ static const struct {
     const char *keys[MOST_KEYS];
     bool is_whole; /* decoded by the device */
 } changed_images[] = {
-    {{"data.format=images", "data.augment=[random_crop(height=4,width=4)]"}, false},
-    {{"data.format=images", "data.augment=[random_resized_crop(height=4,width=4),random_flip]"},
+    {{"data.format=images", "data.augment=[random_crop: {height: 4, width: 4}]"}, false},
+    {{"data.format=images",
+      "data.augment=[random_resized_crop: {height: 4, width: 4},random_flip]"},
+     false},
+    {{"data.format=images", "data.augment=[random_crop: {height: 4, width: 6},random_resized_crop: "
+                            "{height: 5, width: 7}]"},
      false},
     {{"data.format=images",
-      "data.augment=[random_crop(height=4,width=6),random_resized_crop(height=5,width=7)]"},
-     false},
-    {{"data.format=images", "data.augment=[center_crop(height=5,width=3),random_crop(padding=1)]"},
+      "data.augment=[center_crop: {height: 5, width: 3},random_crop: {padding: 1}]"},
      false},
     {{"data.format=images", "data.augment=[random_flip]"}, false},
     {{"data.format=images", "data.augment=[random_flip]", "data.flip=0.25"}, false},

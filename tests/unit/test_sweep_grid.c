@@ -49,13 +49,13 @@ static void lists_are_one_value(void **state)
     (void)state;
     fgi_sweep_grid grid;
     const char *const keys[] = {
-        "trainer.callbacks=[],[ema(decay=0.9, "
-        "every_n_steps=2)],[\"freeze(parameters=[a])\", 'a,b'],{a: 1, b: 2}"};
+        "trainer.callbacks=[],[ema: {decay: 0.9, "
+        "every_n_steps: 2}],[freeze: {parameters: [a]}, 'a,b'],{a: 1, b: 2}"};
     fgt_ok(fgi_sweep_grid_init(keys, 1, &grid, &err));
     assert_int_equal(grid.run_count, 4);
     assert_string_equal(fgi_sweep_grid_value(&grid, 0, 0), "[]");
-    assert_string_equal(fgi_sweep_grid_value(&grid, 1, 0), "[ema(decay=0.9, every_n_steps=2)]");
-    assert_string_equal(fgi_sweep_grid_value(&grid, 2, 0), "[\"freeze(parameters=[a])\", 'a,b']");
+    assert_string_equal(fgi_sweep_grid_value(&grid, 1, 0), "[ema: {decay: 0.9, every_n_steps: 2}]");
+    assert_string_equal(fgi_sweep_grid_value(&grid, 2, 0), "[freeze: {parameters: [a]}, 'a,b']");
     assert_string_equal(fgi_sweep_grid_value(&grid, 3, 0), "{a: 1, b: 2}");
     fgi_sweep_grid_fini(&grid);
 }

@@ -647,7 +647,7 @@ static void a_trial_has_its_own_limits(void **state)
                        .limit_train_batches.fraction = 0.5,
                        .limit_val_batches.fraction = 0.5},
             .validation = {.val_every_epochs = 3, .val_every_steps = 4, .sanity_val_steps = 2},
-            .output = {.log_every = 50, .profile = "p"},
+            .output = {.log_every = 50, .profile = {2, 3}},
             .divergence.on_divergence = "rollback",
             .checkpoints = {.run_dir = "r", .resume = rows[i].resume}};
         fgi_trainer_options_settle(&o);
@@ -661,7 +661,7 @@ static void a_trial_has_its_own_limits(void **state)
         assert_int_equal(o.validation.val_every_steps + o.validation.sanity_val_steps, 0);
         assert_int_equal(o.output.log_every, 1);
         assert_string_equal(o.divergence.on_divergence, "stop");
-        assert_true(o.checkpoints.run_dir == NULL && o.output.profile == NULL);
+        assert_true(o.checkpoints.run_dir == NULL && o.output.profile[0] == 0);
         assert_true((o.checkpoints.resume == rows[i].resume) == rows[i].stays);
     }
 }

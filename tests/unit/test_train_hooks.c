@@ -222,7 +222,7 @@ static int64_t fit_until(const fg_trainer_options *options, ending end)
     fg_trainer *trainer = toy_trainer(client, options);
     fgt_ok(fg_trainer_add_callback(trainer, &notes, NULL, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &ends, &end, &err));
-    fgt_ok(fg_trainer_add_named_callback(trainer, "early_stop", "patience=2, check_finite=false",
+    fgt_ok(fg_trainer_add_named_callback(trainer, "early_stop: {patience: 2, check_finite: false}",
                                          &err));
     const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
     assert_int_equal(status, end.signal > 0 ? FG_ESTOPPED : FG_OK);

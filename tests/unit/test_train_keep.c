@@ -2,6 +2,7 @@
  * not removed, by a metric with chosen values. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 #include "row.h"
 
@@ -823,8 +824,8 @@ static void names_of_metrics_that_do_not_exist_are_errors(void **state)
                                                 .checkpoints.ckpt_name = names[i].name},
                           &trainer, &err));
         if (names[i].callback != NULL)
-            fgt_ok(
-                fg_trainer_add_named_callback(trainer, names[i].callback, names[i].options, &err));
+            fgt_ok(fg_trainer_add_named_callback(
+                trainer, fgt_entry(names[i].callback, names[i].options), &err));
         fg_log_set(keep_warning, NULL);
         const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
         fg_log_set(NULL, NULL);

@@ -2,6 +2,7 @@
  * disk; the ledger of idle time; the progress bar and the plain lines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static fgi_logger *open_logger(const char *folder, int64_t from_step, int64_t li
 {
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_init(NULL, &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv, jsonl")}[0], &logger, &err));
     fgt_ok(fgi_logger_open(logger, folder, from_step, lines, &err));
     return logger;
 }
@@ -246,7 +247,7 @@ static fgi_logger *open_counted(counted *all, size_t count)
 {
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
     for (size_t i = 0; i < count; i++)
         fgt_ok(fgi_logger_add(logger, &counted_ops, &all[i], &err));
     fgt_ok(fgi_logger_open(logger, "/nowhere", 9, -1, &err));
@@ -291,7 +292,7 @@ static void items_need_one_logger_that_takes_them(void **state)
         counted takes = {.lines = 0}, other = {.lines = 0};
         fg_error err = {0};
         fgi_logger *logger = NULL;
-        fgt_ok(fgi_logger_init("", &logger, &err));
+        fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
         if (order == 0)
             fgt_ok(fgi_logger_add(logger, &counted_ops, &takes, &err));
         fgt_ok(fgi_logger_add(logger, &plain, &other, &err));
@@ -824,7 +825,7 @@ static void only_the_first_process_writes_a_log(void **state)
         fgi_run *run = NULL;
         fgi_callbacks *list = NULL;
         one.info.process_index = process;
-        fgt_ok(fgi_run_create(&options, NULL, &run, &err));
+        fgt_ok(fgi_run_create(&options, &(fg_strings[]){fgt_list("csv, jsonl")}[0], &run, &err));
         fgt_ok(fgi_callbacks_create(&call, &list, &err));
         fgt_ok(fgi_run_open(run, &one, &start, list, &err));
         assert_int_equal(fgi_run_logger(run) != NULL, process == 0);

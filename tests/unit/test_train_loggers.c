@@ -2,6 +2,7 @@
  * failures.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 #include "row.h"
 
@@ -64,7 +65,7 @@ static int64_t log_alone(const char *name, const char *folder, int64_t from_step
 {
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_init(name, &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list(name)}[0], &logger, &err));
     fgt_ok(fgi_logger_open(logger, folder, from_step, lines, &err));
     const int64_t had = fgi_logger_lines(logger);
     for (int64_t step = from_step + 2; step <= 6; step += 2) {
@@ -90,7 +91,7 @@ static fgi_logger *open_timed(const char *folder, size_t row, bool has_time, int
     const fg_logger_entry *entry = (const fg_logger_entry *)fgi_logger_rows[row];
     fgi_logger *logger = NULL;
     fg_error err = {0};
-    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("")}[0], &logger, &err));
     fgt_ok(fgi_logger_add(logger, entry->ops, timed(entry, has_time), &err));
     fgt_ok(fgi_logger_open(logger, folder, from_step, -1, &err));
     return logger;
@@ -177,12 +178,14 @@ static void each_logger_resumes_alone(void **state)
     fgi_logger *logger = NULL;
     fg_error err = {0};
     char expected_names[256];
-    assert_int_equal(fgi_logger_init("csv, jsnl", &logger, &err), FG_EINVAL);
+    assert_int_equal(fgi_logger_init(&(fg_strings[]){fgt_list("csv, jsnl")}[0], &logger, &err),
+                     FG_EINVAL);
     (void)snprintf(expected_names, sizeof expected_names,
                    "trainer: options.output.loggers: expected names of %s, got 'jsnl'",
                    row_names(FG_REGISTRY_LOGGER));
     assert_string_equal(err.message, expected_names);
-    assert_int_equal(fgi_logger_init("csv, csv", &logger, &err), FG_EINVAL);
+    assert_int_equal(fgi_logger_init(&(fg_strings[]){fgt_list("csv, csv")}[0], &logger, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
     assert_null(logger);
 }
@@ -193,7 +196,8 @@ static void a_logger_is_listed_once(void **state)
     fgi_logger *logger = NULL;
     fg_error err = {0};
     (void)state;
-    assert_int_equal(fgi_logger_init("csv, jsonl, csv", &logger, &err), FG_EINVAL);
+    assert_int_equal(
+        fgi_logger_init(&(fg_strings[]){fgt_list("csv, jsonl, csv")}[0], &logger, &err), FG_EINVAL);
     assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
     assert_null(logger);
 }
@@ -215,7 +219,7 @@ static void times_of_a_table_are_kept(void **state)
         fgt_write(fgt_path(folder, "metrics.jsonl"), lines, sizeof lines - 1);
         fgt_write(fgt_path(folder, "metrics.csv"), tables[i][0], strlen(tables[i][0]));
         fgi_logger *logger = NULL;
-        fgt_ok(fgi_logger_init("jsonl", &logger, &err));
+        fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("jsonl")}[0], &logger, &err));
         fgt_ok(
             fgi_logger_add(logger, fgi_csv_logger_row.ops, timed(&fgi_csv_logger_row, true), &err));
         fgt_ok(fgi_logger_open(logger, folder, 9, -1, &err));
@@ -229,7 +233,7 @@ static void reopen_csv(const char *folder, int64_t from_step, const char *expect
 {
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv")}[0], &logger, &err));
     fgt_ok(fgi_logger_open(logger, folder, from_step, -1, &err));
     fgi_logger_destroy(logger);
     assert_text(folder, "metrics.csv", expected);
@@ -242,7 +246,7 @@ static void columns_of_dropped_rows_are_dropped(void **state)
     const char *folder = fgt_temp_folder();
     fgi_logger *logger = NULL;
     (void)state;
-    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv")}[0], &logger, &err));
     fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
     fgt_ok(val_row(logger, 2, "val_a", 1, &err));
     fgt_ok(val_row(logger, 4, "val_b", 2, &err));
@@ -371,7 +375,7 @@ static fg_status fit_with_board(const char *folder, const char *loggers, bool is
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.wait_for_saves = true,
                                         .output.log_every = 1,
-                                        .output.loggers = loggers};
+                                        .output.loggers = fgt_list(loggers)};
     const fg_fit_data data = {
         .train = train_data, .val = val_data, .batch_size = 4, .workers = FG_NONE};
     assert_int_equal(toy_create(&options, &trainer, err), FG_OK);
@@ -532,7 +536,7 @@ static void rows_that_a_table_keeps(void **state)
         fgi_logger *logger = NULL;
         const char *folder = fgt_temp_folder();
         fgt_write(fgt_path(folder, "metrics.csv"), tables[i].before, strlen(tables[i].before));
-        fgt_ok(fgi_logger_init("csv", &logger, &err));
+        fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv")}[0], &logger, &err));
         fgt_ok(fgi_logger_open(logger, folder, 9, -1, &err));
         fgt_ok(train_row(logger, 10, 3, &err));
         fgi_logger_destroy(logger);
@@ -578,7 +582,10 @@ static void a_new_run_keeps_no_rows(void **state)
     fgt_write(fgt_path(folder, "metrics.csv"), row, sizeof row - 1);
     fgt_write(fgt_path(folder, "metrics.jsonl"), line, sizeof line - 1);
     for (int i = 0; i < 3; i++) {
-        fgt_ok(fgi_logger_init(i == 0 ? "csv" : i == 1 ? "jsonl" : NULL, &logger, &err));
+        fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list(i == 0   ? "csv"
+                                                        : i == 1 ? "jsonl"
+                                                                 : "csv, jsonl")}[0],
+                               &logger, &err));
         fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
         assert_int_equal(fgi_logger_lines(logger), 0);
         fgi_logger_destroy(logger);
@@ -595,7 +602,7 @@ static void rows_are_appended(void **state)
     struct stat first, second, third;
     const char *folder = fgt_temp_folder();
     (void)state;
-    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv")}[0], &logger, &err));
     fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
     fgt_ok(train_row(logger, 1, 1, &err));
     fgt_ok(fgi_logger_catch_up(logger, &err));
@@ -622,7 +629,7 @@ static void a_table_has_a_limit_of_columns(void **state)
     char *text = NULL, name[16];
     size_t size = 0, commas = 0;
     (void)state;
-    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_init(&(fg_strings[]){fgt_list("csv")}[0], &logger, &err));
     fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
     for (int i = 0; i < FGI_LOG_VALUES + 2; i++) {
         (void)snprintf(name, sizeof name, "m%d", i);
@@ -641,7 +648,7 @@ static void a_table_has_a_limit_of_columns(void **state)
 static fg_status log_again(void *folder, fg_error *err)
 {
     fgi_logger *logger = NULL;
-    fg_status status = fgi_logger_init("csv, jsonl", &logger, err);
+    fg_status status = fgi_logger_init(&(fg_strings[]){fgt_list("csv, jsonl")}[0], &logger, err);
     if (status == FG_OK)
         status = fgi_logger_open(logger, folder, 2, 1, err);
     if (status == FG_OK)
@@ -653,7 +660,7 @@ static fg_status log_again(void *folder, fg_error *err)
     fgi_logger_destroy(logger);
     if (status != FG_OK)
         return status;
-    status = fgi_logger_init("jsonl, csw", &logger, err);
+    status = fgi_logger_init(&(fg_strings[]){fgt_list("jsonl, csw")}[0], &logger, err);
     assert_null(logger);
     return status == FG_EINVAL ? FG_OK : status;
 }

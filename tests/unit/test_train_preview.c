@@ -3,6 +3,7 @@
  * devices. What is printed of a model and of these settings before a fit.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <math.h>
@@ -423,7 +424,7 @@ static void put_preview(const previewed *p, FILE *out)
     fg_dataset *train = p->samples < 0 ? toy_source(64, 1, false) : toy_data(p->samples, 1);
     fg_trainer_options o = {.devices.devices = p->devices,
                             .limits = p->limits,
-                            .numerics.accumulate_schedule = p->accumulate,
+                            .numerics.accumulate_schedule = fgt_map(p->accumulate),
                             .lr = p->lr};
     const fg_fit_data data = {.train = train,
                               .batch_size = p->batch_size,

@@ -3,6 +3,7 @@
  * can end a fit. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <stdio.h>
@@ -45,10 +46,13 @@ static fg_client *open_devices(long devices, long delay_ms, long profiler)
 /* Two epochs of three steps, with validation and a checkpoint after each. */
 static fg_trainer_options options_of(fg_client *opened, const char *folder, const char *profile)
 {
+    const fg_int_map steps =
+        fgt_map(profile != NULL && strcmp(profile, "auto") != 0 ? profile : NULL);
+    const int64_t first = profile == NULL ? 0 : steps.count > 0 ? steps.at->key : FG_AUTO;
     return (fg_trainer_options){.devices.client = opened,
                                 .limits.max_epochs = 2,
                                 .output.log_every = 1,
-                                .output.profile = profile,
+                                .output.profile = {first, steps.count > 0 ? steps.at->value : 0},
                                 .checkpoints.run_dir = folder};
 }
 
@@ -116,40 +120,12 @@ static void a_whole_fit_agrees_with_the_ledger(void **state)
 
 /* ---- which steps ----------------------------------------------------------------------------- */
 
-static void steps_are_parsed_and_chosen(void **state)
+static void steps_are_given_or_chosen(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        bool is_good, is_auto;
-        int64_t first, last;
-    } rows[] = {
-        {NULL, true, false, 0, 0},
-        {"", true, false, 0, 0},
-        {"auto", true, true, 0, 0},
-        {"10:20", true, false, 10, 20},
-        {" 7 ", true, false, 7, 7},
-        {"3 : 3", true, false, 3, 3},
-        {"0:3", false, false, 0, 3},
-        {"5:4", false, false, 5, 4},
-        {":4", false, false, 0, 0},
-        {"4:", false, false, 4, 0},
-        {"1:2:3", false, false, 1, 0},
-        {"-1:3", false, false, -1, 3},
-        {"1.5:3", false, false, 0, 0},
-        {"all", false, false, 0, 0},
-        {"1:99999999999999999999", false, false, 1, 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fgi_profile_steps steps;
-        if (fgi_profile_steps_parse(rows[i].text, &steps) != rows[i].is_good)
-            fail_msg("'%s'", rows[i].text);
-        if (rows[i].is_good) {
-            assert_int_equal(steps.is_auto, rows[i].is_auto);
-            assert_int_equal(steps.first, rows[i].first);
-            assert_int_equal(steps.last, rows[i].last);
-        }
-    }
+    const fgi_profile_steps automatic = fgi_profile_steps_of((const int64_t[]){FG_AUTO, 0});
+    const fgi_profile_steps given = fgi_profile_steps_of((const int64_t[]){10, 20});
+    assert_true(automatic.is_auto && !given.is_auto && given.first == 10 && given.last == 20);
     static const int64_t chosen[][4] = {/* done, total, first, last */
                                         {0, 1000, 11, 20}, {500, 1000, 511, 520}, {0, -1, 11, 20},
                                         {0, 20, 11, 20},   {0, 15, 6, 15},        {0, 4, 1, 4},
@@ -407,13 +383,13 @@ static void wrong_options_are_refused(void **state)
     (void)state;
     fg_error err = {0};
     fg_trainer *trainer = NULL;
-    fg_trainer_options o = {.output.profile = "20:10", .checkpoints.run_dir = "x"};
+    fg_trainer_options o = {.output.profile = {20, 10}, .checkpoints.run_dir = "x"};
     assert_int_equal(toy_create(&o, &trainer, &err), FG_EINVAL);
     assert_string_equal(err.message,
-                        "trainer.profile: expected steps such as 10:20, or auto, got '20:10'");
-    o = (fg_trainer_options){.output.profile = "1:2"};
+                        "trainer.profile: steps 20 to 10: expected the first one before the last");
+    o = (fg_trainer_options){.output.profile = {1, 2}};
     assert_int_equal(toy_create(&o, &trainer, &err), FG_EINVAL);
-    assert_string_equal(err.message, "trainer.profile is '1:2', which needs a run_dir");
+    assert_string_equal(err.message, "trainer.profile is given, which needs a run_dir");
     o.limits.fast_dev_run = true; /* writes no files */
     fgt_ok(toy_create(&o, &trainer, &err));
     fg_trainer_destroy(trainer);
@@ -433,7 +409,7 @@ static fg_status fit_once(void *self, fg_error *err)
     const fg_fit_data data = global_data();
     o.checkpoints.overwrite = true;
     o.checkpoints.ckpt_every_epochs = FG_NONE;
-    o.output.loggers = "";
+    o.output.loggers = fgt_list("");
     o.validation.val_every_epochs = FG_NONE;
     o.limits.max_epochs = 0;
     o.limits.max_steps = 2;
@@ -468,7 +444,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_fit_agrees_with_the_ledger),
-        cmocka_unit_test(steps_are_parsed_and_chosen),
+        cmocka_unit_test(steps_are_given_or_chosen),
         cmocka_unit_test(only_these_steps_are_recorded),
         cmocka_unit_test(steps_that_never_come_are_reported),
         cmocka_unit_test(accumulated_batches_have_their_name),

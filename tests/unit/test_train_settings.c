@@ -3,6 +3,7 @@
  * plugin, which provides any number of devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "option_lists.h"
 #include "fgt.h"
 
 #include <math.h>
@@ -450,7 +451,7 @@ static void steps_are_in_their_epochs(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const fg_fit_settings s = preview(
             (fg_trainer_options){.limits = {.max_epochs = 6, .max_steps = rows[i].max_steps},
-                                 .numerics.accumulate_schedule = rows[i].schedule},
+                                 .numerics.accumulate_schedule = fgt_map(rows[i].schedule)},
             &data);
         int64_t step = 0;
         assert_int_equal(s.total_epochs, rows[i].epochs);

@@ -271,7 +271,7 @@ static void a_trial_replaces_options(void **state)
                                           .validation = {.val_every_epochs = FG_NONE,
                                                          .val_every_steps = 2,
                                                          .sanity_val_steps = 2},
-                                          .output = {.log_every = 9, .profile = "2:3"},
+                                          .output = {.log_every = 9, .profile = {2, 3}},
                                           .checkpoints = {.run_dir = "run", .resume = resume[i]}};
         fgt_ok(toy_create(&given, &trainer, &err));
         const fg_trainer_options *o = &trainer->options;
@@ -283,7 +283,7 @@ static void a_trial_replaces_options(void **state)
         assert_int_equal(o->validation.val_every_epochs, 1);
         assert_int_equal(o->validation.val_every_steps, 0);
         assert_int_equal(o->validation.sanity_val_steps, 0);
-        assert_true(o->output.log_every == 1 && o->output.profile == NULL);
+        assert_true(o->output.log_every == 1 && o->output.profile[0] == 0);
         assert_null(o->checkpoints.run_dir);
         assert_true((o->checkpoints.resume != NULL) == (i == 3));
         fg_trainer_destroy(trainer);

@@ -78,8 +78,10 @@ static const struct {
     {{.numerics.gradient_clip_val = HUGE_VAL},
      "trainer.gradient_clip_val: expected a number, 0 or greater (for example 1), got 'inf': "
      "the largest value is 1e+30"},
-    {{.output.profile = "auto"}, "trainer.profile is 'auto', which needs a run_dir"},
-    {{.output.profile = "10:20"}, "trainer.profile is '10:20', which needs a run_dir"},
+    {{.output.profile = {FG_AUTO}}, "trainer.profile is given, which needs a run_dir"},
+    {{.output.profile = {10, 20}}, "trainer.profile is given, which needs a run_dir"},
+    {{.output.profile = {20, 10}},
+     "trainer.profile: steps 20 to 10: expected the first one before the last"},
     {{.output.progress_style = "bars"},
      "trainer: progress_style is 'bars': expected auto, bar or plain"},
     {{.validation.sanity_val_steps = -2},

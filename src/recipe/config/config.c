@@ -20,18 +20,6 @@
 
 /* ---- rows that a key lists ------------------------------------------------------------------- */
 
-/* Splits "NAME(OPTIONS)" in place; *out_options is "" if there are none. */
-static void split(char *text, const char **out_options)
-{
-    char *open = strchr(text, '(');
-    *out_options = "";
-    if (open == NULL)
-        return;
-    *open = '\0';
-    open[strlen(open + 1)] = '\0'; /* the closing parenthesis */
-    *out_options = open + 1;
-}
-
 /* A row without options that is listed twice would do everything twice, and some loggers would
  * write the same file. */
 static bool is_single(const fg_entry *entry, fg_registry_kind kind)
@@ -85,7 +73,7 @@ static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *
     char section[160];
     const char *options;
     fg_error why = {0};
-    split(text, &options);
+    text = (char *)fgi_option_split_entry(text, &options);
     out->entry = fg_registry_find(c->registry, key->kind, text, &why);
     if (out->entry == NULL)
         return fgi_fail(err, FG_EINVAL, "%s: %s", key->path, why.message);

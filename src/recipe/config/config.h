@@ -75,7 +75,7 @@ typedef struct fgi_config {
     struct {             /* further keys of the section trainer */
         const char *tpu_cores, *mesh, *dir, *resume;
         int64_t model_devices;
-        fg_strings sharding, callbacks, loggers;
+        fg_strings sharding, callbacks;
         bool slurm_requeue;
     } run;
 

@@ -63,7 +63,8 @@ static const fg_option data_rows[] = {
         "Subtracted after scaling: one number, or one for each channel (last dimension)."),
     KEY("data.std", data.std, FLOATS, "[]", "0<..", "[0.229, 0.224, 0.225]",
         "Divisor after subtracting the mean: one number, or one for each channel."),
-    KEY("data.augment", data.augment, ENTRIES, "[]", NULL, "[random_crop(padding=4), random_flip]",
+    KEY("data.augment", data.augment, ENTRIES, "[]", NULL,
+        "[random_crop: {padding: 4}, random_flip]",
         "Augmentations applied to images on the device, in this order, between scaling and "
         "subtracting the mean. Random ones apply to training only; in evaluation, those that "
         "change the size crop or resize the center."),
@@ -105,11 +106,9 @@ static const fg_option trainer_rows[] = {
         "In a SLURM job, save and stop on SIGUSR1, then queue the job again (`scontrol requeue`); "
         "requires trainer.resume=auto. SLURM sends the signal before the end of the job with "
         "#SBATCH --signal=USR1@90."),
-    KEY("trainer.callbacks", run.callbacks, ENTRIES, "[]", NULL, "[early_stop(patience=5)]",
+    KEY("trainer.callbacks", run.callbacks, ENTRIES, "[]", NULL, "[early_stop: {patience: 5}]",
         "Callbacks, in the order in which they are called, each with the options that differ from "
         "their defaults."),
-    KEY("trainer.loggers", run.loggers, ENTRIES, "[csv, jsonl]", NULL, "[jsonl]",
-        "Loggers of `fit`: where the metrics are written; []: nowhere."),
 };
 
 #define ROWS(list) .options = (list), .option_count = sizeof(list) / sizeof((list)[0])

@@ -13,6 +13,7 @@
 #include "recipe/config/config.h"
 #include "recipe/config/config_table.h"
 #include "base/print.h"
+#include "option/option.h"
 
 enum { COMMENT_WIDTH = 98 };
 
@@ -72,7 +73,7 @@ static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *i
     print_wrapped(out, start, words);
 }
 
-/* "NAME(OPTION=DEFAULT, ...): help." of each row that a list can name. */
+/* "NAME: {OPTION: DEFAULT, ...} - help." of each row that a list can name. */
 static void print_row_comments(fgi_buf *out, const fgi_config *c, const fgi_config_key *key)
 {
     for (size_t i = 0; i < fg_registry_count(c->registry, key->kind); i++) {
@@ -80,9 +81,9 @@ static void print_row_comments(fgi_buf *out, const fgi_config *c, const fgi_conf
         fgi_buf words = {0};
         fgi_buf_puts(&words, entry->name);
         for (size_t k = 0; k < entry->option_count; k++)
-            fgi_buf_printf(&words, "%s%s=%s", k > 0 ? ", " : "(", entry->options[k].name,
+            fgi_buf_printf(&words, "%s%s: %s", k > 0 ? ", " : ": {", entry->options[k].name,
                            initial_of(&entry->options[k]));
-        fgi_buf_printf(&words, "%s: %s.", entry->option_count > 0 ? ")" : "", entry->help);
+        fgi_buf_printf(&words, "%s - %s.", entry->option_count > 0 ? "}" : "", entry->help);
         if (words.failed)
             out->failed = true;
         else
@@ -132,19 +133,15 @@ static void print_callbacks(const fgi_config *c, fgi_buf *out)
 {
     static const char key[] = "trainer.callbacks";
     fgi_config_rows rows = {0};
+    char text[2048];
     size_t count = 0;
     if (fgi_config_rows_make(c, key, &rows, &(fg_error){0}) != FG_OK)
         out->failed = true;
     for (size_t i = 0; i < rows.count && !out->failed; i++) {
         if (((const fg_callback_entry *)rows.at[i].entry)->ops->build == NULL)
             continue;
-        fgi_buf_puts(out, count++ == 0 ? "  callbacks: [\"" : ", \"");
-        for (const char *text = fg_option_string_at(c->values, key, i); *text != '\0'; text++) {
-            if (*text == '"' || *text == '\\')
-                fgi_buf_putc(out, '\\');
-            fgi_buf_putc(out, *text);
-        }
-        fgi_buf_putc(out, '"');
+        fgi_buf_puts(out, count++ == 0 ? "  callbacks: [" : ", ");
+        fgi_buf_puts(out, fgi_option_format_entry(c->run.callbacks.at[i], text, sizeof text));
     }
     if (count > 0)
         fgi_buf_puts(out, "]\n");

@@ -266,15 +266,24 @@ static void add_options(fgi_config_table *t, const fgi_config_section *s, const 
         }
 }
 
-/* The options of a C struct. */
-static void add_table(fgi_config_table *t, const fgi_config_section *s, int number)
+static void add_key(fgi_config_table *t, const fg_option *option)
 {
-    const fg_entry *entry = s->tables[number].row();
+    if (option->kind == FG_OPTION_ENTRIES)
+        add_list(t, option);
+    else
+        (void)add_member(t, option, option->only);
+}
+
+/* The options of a C struct. */
+static void add_table(fgi_config_table *t, const fgi_config_section *s, int index)
+{
+    const fg_entry *entry = s->tables[index].row();
     for (size_t i = 0; i < entry->option_count; i++) {
         fg_option option = entry->options[i];
         option.name = path_of(t, s->name, option.name);
-        option.offset += s->tables[number].offset;
-        (void)add_member(t, &option, option.only != NULL ? path_of(t, s->name, option.only) : NULL);
+        option.offset += s->tables[index].offset;
+        option.only = option.only != NULL ? path_of(t, s->name, option.only) : NULL;
+        add_key(t, &option);
     }
 }
 
@@ -291,10 +300,7 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
     for (int i = 0; i < 2 && s->tables[i].row != NULL; i++)
         add_table(t, s, i);
     for (size_t i = 0; i < s->option_count; i++)
-        if (s->options[i].kind == FG_OPTION_ENTRIES)
-            add_list(t, &s->options[i]);
-        else
-            (void)add_member(t, &s->options[i], s->options[i].only);
+        add_key(t, &s->options[i]);
 }
 
 static fg_status check_row(const fg_registry *registry, const fgi_config_section *s,

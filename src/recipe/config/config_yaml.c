@@ -270,16 +270,16 @@ static fg_status put_options(reader *r, const fgi_config_key *key, struct fy_nod
     void *place = NULL;
     struct fy_node_pair *pair;
     const char *before = "";
-    fgi_buf_putc(out, '(');
+    fgi_buf_puts(out, ": {");
     while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
         struct fy_node *name = fy_node_pair_key(pair);
         fgi_buf_puts(out, before);
         FGI_TRY(put_name(r, key, name, out));
-        fgi_buf_putc(out, '=');
+        fgi_buf_puts(out, ": ");
         FGI_TRY(put_value(r, key, name, fy_node_pair_value(pair), out));
         before = ", ";
     }
-    fgi_buf_putc(out, ')');
+    fgi_buf_putc(out, '}');
     return FG_OK;
 }
 
@@ -302,7 +302,7 @@ static fg_status put_entry(reader *r, const fgi_config_key *key, struct fy_node 
                                        : unexpected_node(r, key, name, expected, options);
 }
 
-/* {NAME: {OPTION: VALUE, ...}} as NAME(OPTION=VALUE, ...), which the caller owns. */
+/* {NAME: {OPTION: VALUE, ...}} as "NAME: {OPTION: VALUE, ...}", which the caller owns. */
 static fg_status entry_of(reader *r, const fgi_config_key *key, struct fy_node *name,
                           struct fy_node *node, const char **out)
 {
@@ -374,6 +374,35 @@ done:
     return status;
 }
 
+/* {0: 1, 4: 2}, an element for each pair. */
+static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *name,
+                          struct fy_node *node)
+{
+    fg_option_text tokens[MOST_ITEMS];
+    size_t count = 0;
+    void *place = NULL;
+    struct fy_node_pair *pair;
+    fg_status status = FG_OK;
+    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
+        fgi_buf text = {0};
+        if (count == MOST_ITEMS)
+            FGI_DONE(blame(r, name, "a map of more than 256 elements"));
+        char *own = text_of(fy_node_pair_key(pair), NULL);
+        char *value = text_of(fy_node_pair_value(pair), NULL);
+        fgi_buf_printf(&text, "%s: %s", own != NULL ? own : "", value != NULL ? value : "");
+        fgi_free(own);
+        fgi_free(value);
+        tokens[count] = (fg_option_text){.text = fgi_buf_take(&text)};
+        fgi_buf_fini(&text);
+        if (tokens[count++].text == NULL)
+            FGI_DONE(fgi_no_memory(r->err));
+    }
+    status = set_tokens(r, key, name, tokens, count);
+done:
+    free_tokens(tokens, count);
+    return status;
+}
+
 /* [0, 2] as one string. */
 static fg_status read_devices(reader *r, const fgi_config_key *key, struct fy_node *name,
                               struct fy_node *node)
@@ -402,6 +431,8 @@ static fg_status read_key(reader *r, const fgi_config_key *key, struct fy_node *
 {
     if (is_null(node))
         return fgi_config_reset(r->c, key->path, r->err);
+    if (fy_node_is_mapping(node) && key->option->kind == FG_OPTION_MAP)
+        return read_map(r, key, name, node);
     if (fy_node_is_sequence(node) && fg_option_is_list(key->option))
         return read_list(r, key, name, node);
     if (fy_node_is_sequence(node) && key->option->kind == FG_OPTION_DEVICES)

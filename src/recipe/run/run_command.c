@@ -15,7 +15,6 @@
 #include "base/print.h"
 #include "base/alloc.h"
 #include "train/state/metrics.h"
-#include "train/watch/watch.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
@@ -53,6 +52,7 @@ bool fgi_run_monitor_is_max(const fg_recipe *r)
 /* What the keys of a configuration do not say. */
 static void set_others(fg_recipe *r, const char *resume, fg_trainer_options *o)
 {
+    static const char *const none[] = {NULL};
     o->devices.client = r->client;
     if (r->client == NULL)
         o->devices.mesh = r->mesh;
@@ -60,8 +60,8 @@ static void set_others(fg_recipe *r, const char *resume, fg_trainer_options *o)
         o->devices.devices = NULL;
     o->limits.fast_dev_run = r->fit.fast_dev_run;
     if (r->kind != FG_RECIPE_FIT)
-        o->output.profile = NULL;
-    o->output.loggers = ""; /* those of the configuration are added later */
+        memset(o->output.profile, 0, sizeof o->output.profile);
+    o->output.loggers = (fg_strings){.at = none}; /* they are added later, with their rows */
     o->output.progress = r->options.progress;
     o->output.progress_style = r->options.progress_style;
     o->output.progress_color = r->options.progress_color;
@@ -128,12 +128,14 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
 static fg_status check_limits(const fg_recipe *r, fg_error *err)
 {
     const fgi_config *c = r->c;
-    fgi_profile_steps steps;
+    const int64_t *profile = c->trainer.output.profile;
     FGI_TRY(fgi_run_lr_check(c, err));
     FGI_TRY(fgi_run_requeue_check(r, err));
-    if (!fgi_profile_steps_parse(c->trainer.output.profile, &steps))
-        return fgi_fail(err, FG_EINVAL, "%s: expected steps such as 10:20, or auto, got '%s'",
-                        fgi_config_where(c, "trainer.profile"), c->trainer.output.profile);
+    if (profile[0] != FG_AUTO && profile[0] > profile[1])
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: steps %" PRId64 " to %" PRId64
+                        ": expected the first one before the last",
+                        fgi_config_where(c, "trainer.profile"), profile[0], profile[1]);
     if (fg_amount_of(c->trainer.limits.limit_train_batches, 1) == 0)
         (void)fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
                        fgi_config_where(c, "trainer.limit_train_batches"));

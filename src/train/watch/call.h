@@ -131,7 +131,7 @@ struct fgi_logger;
 typedef struct fgi_run fgi_run;
 
 /* With the built-in loggers of the list (options.output.loggers). The options are borrowed. */
-fg_status fgi_run_create(const fg_trainer_checkpoints *o, const char *loggers, fgi_run **out,
+fg_status fgi_run_create(const fg_trainer_checkpoints *o, const fg_strings *loggers, fgi_run **out,
                          fg_error *err);
 void fgi_run_destroy(fgi_run *run); /* NULL is allowed; the lock is not held */
 /* The run's logger, which is one of the callbacks; NULL: none. */

@@ -29,7 +29,7 @@ struct fgi_run {
     fgi_logger *logger;   /* opened, one of the callbacks; NULL: none */
 };
 
-fg_status fgi_run_create(const fg_trainer_checkpoints *o, const char *loggers, fgi_run **out,
+fg_status fgi_run_create(const fg_trainer_checkpoints *o, const fg_strings *loggers, fgi_run **out,
                          fg_error *err)
 {
     *out = NULL;

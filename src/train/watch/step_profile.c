@@ -30,15 +30,15 @@ struct fgi_step_profile {
     int64_t *last;  /* when the last flight ended on each device */
 };
 
-fg_status fgi_step_profile_create(const char *steps, const char *run_dir, const fgi_cursor *cursor,
-                                  fgi_step_profile **out, fg_error *err)
+fg_status fgi_step_profile_create(const int64_t steps[2], const char *run_dir,
+                                  const fgi_cursor *cursor, fgi_step_profile **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
     if (*out == NULL)
         return fgi_no_memory(err);
     (*out)->run_dir = run_dir;
     (*out)->cursor = cursor;
-    (void)fgi_profile_steps_parse(steps, &(*out)->wanted); /* was checked */
+    (*out)->wanted = fgi_profile_steps_of(steps);
     return FG_OK;
 }
 

@@ -167,8 +167,8 @@ typedef struct fgi_profile_steps {
     int64_t first, last; /* otherwise; 0: none */
 } fgi_profile_steps;
 
-/* Reads "10:20", "10" (one step), "auto", or "" and NULL (none); false for anything else. */
-bool fgi_profile_steps_parse(const char *text, fgi_profile_steps *out);
+/* Of fg_trainer_output.profile. */
+fgi_profile_steps fgi_profile_steps_of(const int64_t given[2]);
 /* The steps that "auto" means for a fit that starts after step `done`, of `total` steps (-1:
  * unknown): ten steps after the first ten, or the last ten. */
 fgi_profile_steps fgi_profile_steps_choose(int64_t done, int64_t total);
@@ -176,8 +176,8 @@ fgi_profile_steps fgi_profile_steps_choose(int64_t done, int64_t total);
 typedef struct fgi_step_profile fgi_step_profile;
 
 /* The folder of the run and the cursor are borrowed. */
-fg_status fgi_step_profile_create(const char *steps, const char *run_dir, const fgi_cursor *cursor,
-                                  fgi_step_profile **out, fg_error *err);
+fg_status fgi_step_profile_create(const int64_t steps[2], const char *run_dir,
+                                  const fgi_cursor *cursor, fgi_step_profile **out, fg_error *err);
 void fgi_step_profile_destroy(fgi_step_profile *self); /* NULL is allowed */
 /* The last profile that was written, or NULL. */
 const fg_profile_info *fgi_step_profile_info(const fgi_step_profile *self);
