@@ -18,6 +18,12 @@ void fgi_buf_fini(fgi_buf *buf)
     *buf = (fgi_buf){0};
 }
 
+void fgi_buf_fini_part(fgi_buf *part, fgi_buf *whole)
+{
+    whole->failed = whole->failed || part->failed;
+    fgi_buf_fini(part);
+}
+
 void fgi_buf_clear(fgi_buf *buf)
 {
     buf->size = 0;

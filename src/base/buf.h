@@ -18,6 +18,13 @@ typedef struct fgi_buf {
 } fgi_buf;
 
 void fgi_buf_fini(fgi_buf *buf);
+/* The same of a part of `whole`, which fails if the part has. */
+void fgi_buf_fini_part(fgi_buf *part, fgi_buf *whole);
+/* The text; "" if there is none. */
+static inline const char *fgi_buf_text(const fgi_buf *buf)
+{
+    return buf->data != NULL ? buf->data : "";
+}
 /* Empties the buffer, keeps its memory and clears `failed`. */
 void fgi_buf_clear(fgi_buf *buf);
 /* Removes the spaces at the end. */

@@ -80,9 +80,9 @@ void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view)
 }
 
 /* "8 x TPU v3 (tpu)"; nothing if it is unknown. */
-static void put_device(fgi_buf *out, const fgi_run_view *view)
+static void put_device(fgi_buf *out, const fgi_field *field, const json_t *report)
 {
-    const json_t *device = json_object_get(view->report, "device");
+    const json_t *device = json_object_get(report, "device");
     if (*fgi_json_words(device, "kind") == '\0')
         return;
     put_number(out, "", fgi_json_number(device, "count"), " x ");
@@ -178,7 +178,7 @@ static void put_verdicts(fgi_doc *d, const json_t *verdicts)
         d->out->failed = d->out->failed || gain.failed;
         fgi_doc_advice(d, &(fgi_advice){severity_of(v), fgi_json_words(v, "title"),
                                         fgi_json_words(v, "detail"), fgi_json_words(v, "action"),
-                                        gain.data != NULL ? gain.data : ""});
+                                        fgi_buf_text(&gain)});
         fgi_buf_fini(&gain);
     }
 }
@@ -391,7 +391,6 @@ static void put_giga(fgi_buf *out, const fgi_field *field, const json_t *report)
 
 static void put_cause(fgi_buf *out, const fgi_field *field, const json_t *compile)
 {
-    (void)field;
     fgi_run_cause_words(out, json_object_get(compile, "cause"));
 }
 
@@ -479,6 +478,7 @@ static const fgi_field history_fields[] = {
     FGI_FIELDS_END};
 
 static const fgi_field machine_cards[] = {
+    FGI_FIELD_PUT("devices", FGI_WORDS, put_device),
     FGI_FIELD("memory per device", "memory.limit_bytes", FGI_BYTES),
     FGI_FIELD("peak host memory", "host.peak_rss_bytes", FGI_BYTES),
     FGI_FIELD("CPU time of the host", "host.cpu_s", FGI_TIME),
@@ -510,14 +510,9 @@ static void put_details(fgi_doc *d, const fgi_run_view *view)
 
 static void put_machine(fgi_doc *d, const fgi_run_view *view)
 {
-    fgi_buf device = {0};
-    put_device(&device, view);
     fgi_doc_heading(d, 2, "Machine");
-    fgi_doc_card(d, "devices", device.data != NULL ? device.data : "");
     fgi_doc_cards(d, machine_cards, view->report);
     fgi_doc_table(d, NULL, thread_fields, json_object_get(part(view, "host"), "workers"));
-    d->out->failed = d->out->failed || device.failed;
-    fgi_buf_fini(&device);
 }
 
 static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
@@ -528,9 +523,8 @@ static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
     fgi_doc_begin(&d, out, is_page, words.data != NULL ? words.data : "Run");
     fgi_buf_clear(&words);
     fgi_run_state_words(&words, view);
-    fgi_doc_say(&d, NULL, "%s", words.data != NULL ? words.data : "");
-    out->failed = out->failed || words.failed;
-    fgi_buf_fini(&words);
+    fgi_doc_say(&d, NULL, "%s", fgi_buf_text(&words));
+    fgi_buf_fini_part(&words, out);
     put_results(&d, view);
     put_metrics(&d, view);
     fgi_run_doc_evaluation(&d, view->report);
