@@ -4,7 +4,7 @@
 #include <fulgurite/report.h>
 
 #include "out_file.h"
-#include "recipe/for_program.h"
+#include "recipe/folder/run_dir.h"
 
 enum { RUNS_MAX = 8 };
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_FIND_LR}, .draw = "auto"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_FIND_LR}, .draw = "auto"};
 static const cli_option options[] = {
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
              "plot the curve as text (auto: on a terminal)"),

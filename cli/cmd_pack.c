@@ -10,7 +10,7 @@
 
 #include "pack_read.h"
 #include "plan_process.h"
-#include "recipe/for_program.h"
+#include "recipe/plan/run_plan.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "packer/packer.h"

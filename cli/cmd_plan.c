@@ -18,23 +18,26 @@
 #include "run_cli.h"
 #include "setup.h"
 
-static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
+static cli_run_options settings = {.command = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
-static const char *page, *time_limit = "900", *memory_limit = "12";
+static const char *page;
+static double time_limit_s = 900, memory_limit_gb = 12;
 static const cli_option options[] = {
-    CLI_TEXT('t', "topology", &settings.recipe.plan.topology, "NAME[,NAME]",
+    CLI_TEXT('t', "topology", &settings.command.plan.topology, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
     CLI_FLAG('j', "json", &settings.as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "also write that object to a file"),
     CLI_TEXT(0, "html", &page, "FILE", "write an HTML report with tables and plots"),
-    CLI_FLAG('n', "no-search", &settings.recipe.plan.no_search,
+    CLI_FLAG('n', "no-search", &settings.command.plan.no_search,
              "do not search for the largest batch that fits"),
-    CLI_OPTIONAL('w', "sweep", &settings.recipe.plan.sweep, "8,64|BATCHES",
+    CLI_OPTIONAL('w', "sweep", &settings.command.plan.sweep, "8,64|BATCHES",
                  "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
-    CLI_TEXT(0, "input-rate", &settings.recipe.plan.input_rate, "N",
+    CLI_TEXT(0, "input-rate", &settings.command.plan.input_rate, "N",
              "samples per second that the data loader delivers [measured on this host]"),
-    CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
-    CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
+    CLI_NUMBER(0, "time-limit", &time_limit_s, FLOAT, "0<..", "SECONDS",
+               "time limit of each compiler process [900]"),
+    CLI_NUMBER(0, "memory-limit", &memory_limit_gb, FLOAT, "0<..", "GB",
+               "memory limit of each compiler process [12]"),
     CLI_FLAG(0, "in-process", &is_in_process, "compile in this process, which can crash it"),
     RUN_QUIET,
     CLI_END,
@@ -121,21 +124,12 @@ static fg_status offer_compilers(const char *machines, fg_error *err)
 static fg_status check(const plan_process *plan, fg_error *err)
 {
     fg_recipe *recipe = NULL;
-    fg_recipe_options opening = settings.recipe;
-    opening.config = plan->config;
-    opening.overrides = plan->overrides;
-    opening.override_count = plan->override_count;
-    const fg_status status = fg_recipe_open(&opening, &recipe, err);
+    const fg_recipe_options opening = {.config = plan->config,
+                                       .overrides = plan->overrides,
+                                       .override_count = plan->override_count};
+    const fg_status status = fg_recipe_open(&opening, &settings.command, &recipe, err);
     fg_recipe_close(recipe);
     return status;
-}
-
-static fg_status check_options(plan_process *plan, fg_error *err)
-{
-    FGI_TRY(cli_read_number("time-limit", time_limit, 1, &plan->time_limit_s, err));
-    FGI_TRY(cli_read_number("memory-limit", memory_limit, 1e9, &plan->memory_limit_bytes, err));
-    FGI_TRY(out_file_check("--html", page, err));
-    return out_file_check("--summary", settings.summary, err);
 }
 
 static int run_plans(const cli_call *call)
@@ -144,7 +138,9 @@ static int run_plans(const cli_call *call)
     plan_process plan = {.config = call->count > 0 ? call->args[0] : NULL,
                          .overrides = call->overrides,
                          .override_count = (size_t)call->override_count,
-                         .options = settings.recipe.plan,
+                         .options = settings.command.plan,
+                         .time_limit_s = time_limit_s,
+                         .memory_limit_bytes = memory_limit_gb * 1e9,
                          .is_quiet = settings.is_quiet,
                          .talk = settings.is_quiet ? NULL : stderr,
                          .results = settings.as_json ? NULL : stdout};
@@ -153,7 +149,8 @@ static int run_plans(const cli_call *call)
         return cli_complain(
             CLI_USAGE, "plan",
             "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
-    if (check_options(&plan, &err) != FG_OK)
+    if (out_file_check("--html", page, &err) != FG_OK ||
+        out_file_check("--summary", settings.summary, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     if (is_in_process && page != NULL)
         return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);

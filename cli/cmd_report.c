@@ -7,7 +7,7 @@
 
 #include "other_run.h"
 #include "out_file.h"
-#include "recipe/for_program.h"
+#include "recipe/folder/run_dir.h"
 
 static bool as_json, follows;
 static const char *page, *port;

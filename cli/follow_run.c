@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "input/json_file.h"
-#include "recipe/for_program.h"
+#include "recipe/folder/run_dir.h"
 #include "report/run_view.h"
 
 enum { METRICS_LIMIT = 1 << 30 };

@@ -10,7 +10,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "init.h"
-#include "recipe/run_infer.h"
+#include "recipe/run/run.h"
 
 /* ---- lines of the configuration -------------------------------------------------------------- */
 

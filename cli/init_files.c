@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "catalog/catalog_options.h"
 #include "init.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 
 #define TABLES FGI_CONFIG_TABLES "|.parquet" /* refused with advice */
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "data/csv_images.h"
 #include "init.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 
 enum { MOST_COLUMNS = 64, MOST_CLASSES = 100 };
 

@@ -16,7 +16,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "init.h"
-#include "recipe/for_program.h"
+#include "recipe/plan/run_plan.h"
 
 enum { PROBES = 64, MANY_FILES = 2000 };
 

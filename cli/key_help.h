@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "cli.h"
-#include "recipe/config_table.h"
+#include "recipe/config/config_table.h"
 
 /* Keys with meaning and examples: all (NULL), those of a section, one, or the options of a
  * callback, logger or augmentation. False: there is no such key, section or name. */

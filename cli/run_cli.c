@@ -50,28 +50,53 @@ static bool has_progress(const cli_run_options *o)
     return !o->is_quiet && (o->progress == NULL || strcmp(o->progress, "none") != 0);
 }
 
-static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o)
+/* Completes the command by the arguments. */
+static void complete_command(const cli_call *call, cli_run_options *o)
 {
-    fg_recipe_options recipe = o->recipe;
-    recipe.config = call->count > 0 ? call->args[0] : NULL;
-    const char *data = call->count > 1 ? call->args[1] : NULL;
-    if (recipe.kind == FG_RECIPE_PREDICT) {
-        recipe.predict.data = data;
-        recipe.predict.out = o->out;
-    } else {
-        recipe.evaluate.data = data;
-    }
-    recipe.overrides = call->overrides;
-    recipe.override_count = (size_t)call->override_count;
-    recipe.fit.handle_signals = recipe.kind == FG_RECIPE_FIT;
-    recipe.message = on_message;
-    recipe.message_self = o;
-    recipe.progress = has_progress(o) ? stderr : NULL;
-    recipe.progress_style = has_progress(o) ? o->progress : NULL;
-    recipe.progress_color = cli_has_color(stderr);
-    recipe.hang = on_hang;
-    recipe.stacks = stderr;
-    return recipe;
+    if (o->is_schedule)
+        o->command.kind = FG_RECIPE_SCHEDULE;
+    o->command.fit.handle_signals = o->command.kind == FG_RECIPE_FIT;
+    o->command.evaluate.data = call->count > 1 ? call->args[1] : NULL;
+    o->command.evaluate.out = o->out;
+}
+
+/* The overrides of the command line, and the keys that --resume and --profile are short for. */
+typedef struct overrides {
+    const char *at[CLI_MAX_OVERRIDES + 2];
+    size_t count;
+    fgi_buf keys[2];
+} override_list;
+
+static void add_key(override_list *all, size_t index, const char *key, const char *value,
+                    const char *usual)
+{
+    if (value == NULL)
+        return;
+    fgi_buf_printf(&all->keys[index], "%s=%s", key, *value != '\0' ? value : usual);
+    all->at[all->count++] = cli_need(all->keys[index].data);
+}
+
+static void find_overrides(const cli_call *call, const cli_run_options *o, override_list *out)
+{
+    for (; out->count < (size_t)call->override_count; out->count++)
+        out->at[out->count] = call->overrides[out->count];
+    add_key(out, 0, "trainer.resume", o->resume, "last");
+    add_key(out, 1, "trainer.profile", o->profile, "auto");
+}
+
+static fg_recipe_options recipe_options(const cli_call *call, const override_list *overrides,
+                                        cli_run_options *o)
+{
+    return (fg_recipe_options){.config = call->count > 0 ? call->args[0] : NULL,
+                               .overrides = overrides->at,
+                               .override_count = overrides->count,
+                               .message = on_message,
+                               .message_self = o,
+                               .progress = has_progress(o) ? stderr : NULL,
+                               .progress_style = has_progress(o) ? o->progress : NULL,
+                               .progress_color = cli_has_color(stderr),
+                               .hang = on_hang,
+                               .stacks = stderr};
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -84,12 +109,18 @@ static fg_status print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *e
     return FG_OK;
 }
 
+static bool has_curve(const cli_run_options *o)
+{
+    return o->command.kind == FG_RECIPE_FIND_LR || o->command.kind == FG_RECIPE_SCHEDULE;
+}
+
 static bool is_drawing(const cli_run_options *o)
 {
-    if (o->recipe.kind == FG_RECIPE_PREDICT || o->recipe.fit.fast_dev_run ||
-        strcmp(o->draw, "never") == 0)
+    const bool has_plot = o->command.kind == FG_RECIPE_FIT || has_curve(o);
+    const char *draw = o->draw != NULL ? o->draw : has_plot ? "auto" : "never";
+    if (o->command.kind == FG_RECIPE_PREDICT || o->command.fit.fast_dev_run)
         return false;
-    return strcmp(o->draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
+    return strcmp(draw, "always") == 0 || (strcmp(draw, "auto") == 0 && isatty(STDOUT_FILENO) == 1);
 }
 
 /* A failed plot is not a failure of the run. */
@@ -117,11 +148,6 @@ static fg_status check_curves(const char *list, fg_error *err)
     return status;
 }
 
-static bool has_curve(const cli_run_options *o)
-{
-    return o->recipe.kind == FG_RECIPE_FIND_LR || o->recipe.kind == FG_RECIPE_SCHEDULE;
-}
-
 static fg_status check_files(const cli_run_options *o, fg_error *err)
 {
     FGI_TRY(out_file_check("--summary", o->summary, err));
@@ -133,10 +159,10 @@ static fg_status print_special(fg_recipe *recipe, const cli_run_options *o, fg_e
 {
     if (has_curve(o))
         return o->out != NULL ? fg_recipe_write_curve(recipe, o->out, err) : FG_OK;
-    if (o->recipe.kind == FG_RECIPE_PLAN)
+    if (o->command.kind == FG_RECIPE_PLAN)
         return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
-    return o->recipe.kind == FG_RECIPE_PREDICT ? print_text(recipe, FG_RECIPE_PREDICTIONS, err)
-                                               : FG_OK;
+    return o->command.kind == FG_RECIPE_PREDICT ? print_text(recipe, FG_RECIPE_PREDICTIONS, err)
+                                                : FG_OK;
 }
 
 static fg_status write_summary(fg_recipe *recipe, const char *path, fg_error *err)
@@ -159,7 +185,7 @@ static int exit_status(const fg_recipe *recipe, fg_status status)
 static bool has_result(const fg_recipe *recipe, const cli_run_options *o, fg_status status)
 {
     return status == FG_OK ||
-           (o->recipe.kind == FG_RECIPE_FIND_LR && fg_recipe_lr_curve(recipe) != NULL);
+           (o->command.kind == FG_RECIPE_FIND_LR && fg_recipe_lr_curve(recipe) != NULL);
 }
 
 /* Reports the samples without a prediction, which are a failure unless they are allowed. */
@@ -182,12 +208,13 @@ static int check_damaged(const fg_recipe *recipe, const cli_run_options *o)
 static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status, fg_error *err)
 {
     const char *command = fg_recipe_result_of(recipe)->command;
-    const bool is_plan = o->recipe.kind == FG_RECIPE_PLAN, is_known = has_result(recipe, o, status);
+    const bool is_plan = o->command.kind == FG_RECIPE_PLAN,
+               is_known = has_result(recipe, o, status);
     const fg_status printed = is_known ? print_special(recipe, o, err) : FG_OK;
     status = printed != FG_OK ? printed : status;
     if (is_known && is_drawing(o))
         draw(recipe);
-    if ((is_known || status == FG_ESTOPPED) && o->recipe.kind != FG_RECIPE_PREDICT && !is_plan)
+    if ((is_known || status == FG_ESTOPPED) && o->command.kind != FG_RECIPE_PREDICT && !is_plan)
         (void)print_text(recipe, FG_RECIPE_METRICS, err);
     int result = exit_status(recipe, status);
     if (is_plan && o->as_json && result == CLI_FAILED) /* its object contains the reason */
@@ -217,7 +244,8 @@ static int sweep(const fg_recipe_options *recipe, const cli_run_options *o)
 {
     fg_error err = {0}, why = {0};
     char *folder = NULL, *text = NULL;
-    const fg_sweep_options options = {.keys = o->sweep.at, .key_count = o->sweep.count};
+    const fg_sweep_options options = {
+        .keys = o->sweep.at, .key_count = o->sweep.count, .fit = o->command.fit};
     if (o->print_config != NULL || o->is_schedule)
         return cli_complain(CLI_USAGE, "fit",
                             "--sweep cannot be combined with --print-config or --print-schedule");
@@ -250,10 +278,11 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     cli_run_options o = *options;
     fg_recipe *recipe = NULL;
     int result;
-    if (o.is_schedule)
-        o.recipe.kind = FG_RECIPE_SCHEDULE;
-    const fg_recipe_options recipe_of = recipe_options(call, &o);
-    if (o.recipe.kind == FG_RECIPE_FIT) /* a closed pipe must not end training */
+    complete_command(call, &o);
+    override_list overrides = {.count = 0};
+    find_overrides(call, &o, &overrides);
+    const fg_recipe_options recipe_of = recipe_options(call, &overrides, &o);
+    if (o.command.kind == FG_RECIPE_FIT) /* a closed pipe must not end training */
         (void)signal(SIGPIPE, SIG_IGN);
     if (signal(SIGUSR1, on_usr1) == SIG_IGN)
         (void)signal(SIGUSR1, SIG_IGN);
@@ -263,12 +292,14 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     if (o.sweep.count > 0) {
         result = sweep(&recipe_of, &o);
     } else {
-        const fg_status opened = fg_recipe_open(&recipe_of, &recipe, &err);
+        const fg_status opened = fg_recipe_open(&recipe_of, &o.command, &recipe, &err);
         result = opened == FG_OK ? run_recipe(recipe, &o)
                                  : cli_complain(opened == FG_EINVAL ? CLI_USAGE : CLI_FAILED,
                                                 call->command, "%s", err.message);
     }
     fg_recipe_close(recipe);
+    fgi_buf_fini(&overrides.keys[0]);
+    fgi_buf_fini(&overrides.keys[1]);
     fg_log_set(NULL, NULL);
     return result;
 }

@@ -8,23 +8,24 @@
 
 #include "cli.h"
 
-/* The options of the commands; the initializer has the kind of run, and draw. */
+/* The options of the commands. */
 typedef struct cli_run_options {
-    fg_recipe_options recipe;
-    const char *summary;      /* summary file; NULL: none */
-    const char *print_config; /* "" or "plain"; NULL: do not */
-    const char *draw;         /* "auto", "always", "never" */
-    const char *out;          /* file of predictions, NULL: standard output; files of the curve of
+    fg_recipe_command command;
+    const char *summary;          /* summary file; NULL: none */
+    const char *print_config;     /* "" or "plain"; NULL: do not */
+    const char *draw;             /* "auto", "always", "never"; NULL: auto for curves */
+    const char *resume, *profile; /* of fit, as the keys; "": the usual value, NULL: not given */
+    const char *out;      /* file of predictions, NULL: standard output; files of the curve of
                                  lr-find */
-    const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
-    bool allows_damaged;      /* of predict */
+    const char *progress; /* "auto", "bar", "plain", "none"; NULL: auto */
+    bool allows_damaged;  /* of predict */
     bool is_quiet, as_json, is_schedule; /* is_schedule: the kind is FG_RECIPE_SCHEDULE */
     cli_list sweep;                      /* of fit: settings to compare */
 } cli_run_options;
 
 /* Options of several commands, which have a static variable `settings`. */
-#define RUN_CKPT(kind)                                                                             \
-    CLI_TEXT('c', "ckpt", &settings.recipe.kind.ckpt, "best|last|PATH", "the weights to use")
+#define RUN_CKPT                                                                                   \
+    CLI_TEXT('c', "ckpt", &settings.command.evaluate.ckpt, "best|last|PATH", "the weights to use")
 #define RUN_DRAW_CONFUSION                                                                         \
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",                                     \
              "print the confusion matrix and the classes (auto: on a terminal)")

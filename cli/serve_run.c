@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/library.h"
 #include "base/print.h"
-#include "recipe/for_program.h"
+#include "recipe/folder/run_dir.h"
 #include "report/reports.h"
 
 static const char every_s[] = "2"; /* between two loads of the page of a run in progress */

@@ -5,7 +5,7 @@
 #define SHOW_H
 
 #include "cli.h"
-#include "recipe/run_origin.h"
+#include "recipe/folder/run_origin.h"
 
 /* Opens a run or checkpoint (ckpt: one of a run), or any .safetensors file. All checksums are
  * verified. Appends its description: "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if

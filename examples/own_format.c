@@ -56,11 +56,14 @@ int main(int argc, char **argv)
 {
     fg_recipe_options run = {.config = argc > 1 ? argv[1] : "records.yaml", .progress = stdout};
     fg_registry *registry = NULL;
+    fg_recipe *recipe = NULL;
     fg_error err = {0};
     bool ok = fg_registry_create(&registry, &err) == FG_OK &&
               fg_registry_add(registry, FG_REGISTRY_FORMAT, &format.entry, &err) == FG_OK;
     run.registry = registry;
-    ok = ok && fg_recipe_run_once(&run, &err) == FG_OK;
+    ok = ok && fg_recipe_open(&run, NULL, &recipe, &err) == FG_OK &&
+         fg_recipe_run(recipe, &err) == FG_OK;
+    fg_recipe_close(recipe);
     fg_registry_destroy(registry);
     return ok ? 0 : fg_error_print(&err, argv[0]);
 }

@@ -14,7 +14,8 @@ int main(int argc, char **argv)
                                        .override_count = 2};
     fg_recipe *recipe = NULL;
     fg_error err = {0};
-    if (fg_recipe_open(&options, &recipe, &err) == FG_OK && fg_recipe_run(recipe, &err) == FG_OK &&
+    if (fg_recipe_open(&options, NULL, &recipe, &err) == FG_OK &&
+        fg_recipe_run(recipe, &err) == FG_OK &&
         fg_recipe_text_of(recipe, FG_RECIPE_SUMMARY, &summary, &err) == FG_OK)
         (void)puts(summary);
     fg_recipe_close(recipe);

@@ -53,7 +53,7 @@ typedef bool fg_pack_progress_fn(void *self, const fg_pack_progress *progress);
 typedef struct fg_pack_build_options {
     fg_pack_choice codec;     /* [FG_PACK_CHOICE_AUTO] */
     fg_image_presize presize; /* size at which images are stored                       [none] */
-    int quality;              /* of JPEG and DCT coefficients that are encoded, 1 to 100 [90] */
+    int64_t quality;          /* of JPEG and DCT coefficients that are encoded, 1 to 100 [90] */
     int64_t variant_count;    /* K, 1 to 1024. If K > 1, K augmentations of each image are stored
                                  instead of the image: a random resized crop (area 8 % to 100 %,
                                  aspect ratio 3/4 to 4/3) to the size of `presize`, which must be
@@ -64,7 +64,7 @@ typedef struct fg_pack_build_options {
     double test_fraction;     /*                                                          [0] */
     bool stratify;            /* the same fractions of every class                    [false] */
     uint64_t seed;            /* of the split and the variants                            [0] */
-    int thread_count;         /* the pack is the same for any number           [number of CPUs] */
+    int64_t thread_count;     /* the pack is the same for any number           [number of CPUs] */
     uint64_t shard_bytes;     /* start a new file when one would exceed this    [0: single file] */
     bool skip_bad;            /* leave out samples that cannot be read or decoded, also rows of a
                                  manifest whose file does not exist; otherwise the first one is an

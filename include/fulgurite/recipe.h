@@ -47,39 +47,30 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
 } fg_recipe_kind;
 
-/* What a fit needs. */
+/* What a fit needs. Where it continues and which steps it takes a profile of are keys:
+ * trainer.resume, trainer.profile. */
 typedef struct fg_fit_options {
-    const char *resume;  /* where to continue, as trainer.resume; "" is "last"         [NULL] */
-    const char *profile; /* steps of which to take a profile, as trainer.profile; "" is "auto"
-                                                                                       [NULL] */
-    bool overwrite;      /* delete an earlier run's checkpoints in the folder         [false] */
-    bool fast_dev_run;   /* one batch of each kind, nothing is saved                  [false] */
+    bool overwrite;    /* delete an earlier run's checkpoints in the folder           [false] */
+    bool fast_dev_run; /* one batch of each kind, nothing is saved                    [false] */
     /* SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED)        [false] */
     bool handle_signals;
     uint64_t reserved[2];
 } fg_fit_options;
 
-/* What an evaluation needs. */
+/* What an evaluation or a prediction needs. */
 typedef struct fg_evaluate_options {
-    /* The file or folder to read. It replaces data.val, data.test or data.path of the configuration
-     *                                                                                 [NULL] */
+    /* The file or folder to read. It replaces data.val, data.test, data.predict or data.path of the
+     * configuration                                                                   [NULL] */
     const char *data;
     /* The weights: "best", "last", the name of a checkpoint of the run, or a path. NULL:
      * model.weights if given, else the best if there is one, else the last            [NULL] */
     const char *ckpt;
-    uint64_t reserved[2];
-} fg_evaluate_options;
-
-/* What a prediction needs. */
-typedef struct fg_predict_options {
-    const char *data; /* as in fg_evaluate_options; replaces data.predict or data.path [NULL] */
-    const char *ckpt; /* as in fg_evaluate_options                                     [NULL] */
-    /* Write the predictions to this file while they arrive, instead of keeping them in memory, in
-     * the format of fg_recipe_write_predictions. A regular file is renamed to this path when it is
-     * complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL                      [NULL] */
+    /* FG_RECIPE_PREDICT: write the predictions to this file while they arrive, instead of keeping
+     * them in memory, in the format of fg_recipe_write_predictions. A regular file is renamed to
+     * this path when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL [NULL] */
     const char *out;
     uint64_t reserved[2];
-} fg_predict_options;
+} fg_evaluate_options;
 
 /* What a plan needs. */
 typedef struct fg_plan_options {
@@ -94,10 +85,19 @@ typedef struct fg_plan_options {
     uint64_t reserved[2];
 } fg_plan_options;
 
-/* What all recipes need, and the options of the kind. All members may be 0. Strings and the
- * registry are borrowed until fg_recipe_close. */
+/* What is done with a configuration, and the options of this kind; those of others are not used.
+ * Strings are borrowed until fg_recipe_close. */
+typedef struct fg_recipe_command {
+    fg_recipe_kind kind;          /* [FG_RECIPE_FIT] */
+    fg_fit_options fit;           /* FG_RECIPE_FIT; FG_RECIPE_SCHEDULE, that of such a fit */
+    fg_evaluate_options evaluate; /* FG_RECIPE_VALIDATE, FG_RECIPE_TEST, FG_RECIPE_PREDICT */
+    fg_plan_options plan;         /* FG_RECIPE_PLAN */
+    uint64_t reserved[2];
+} fg_recipe_command;
+
+/* The configuration, and who hears of the run. All members may be 0. Strings and the registry are
+ * borrowed until fg_recipe_close. */
 typedef struct fg_recipe_options {
-    fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
     /* A YAML file; to evaluate or predict, also a trained model: a run's folder, "last" or
      * "best" (of the newest run in the folder "runs"), a checkpoint's folder, or a .safetensors
      * file that has its configuration. NULL: the defaults and the overrides only      [NULL] */
@@ -110,13 +110,6 @@ typedef struct fg_recipe_options {
      * option of a row with the name of another key of its section (model.weights) is an error,
      * FG_EINVAL. NULL: the built-in rows                                              [NULL] */
     const fg_registry *registry;
-
-    /* Of one kind; those of other kinds remain 0. FG_RECIPE_FIND_BATCH and FG_RECIPE_FIND_LR have
-     * none */
-    fg_fit_options fit;           /* FG_RECIPE_FIT; FG_RECIPE_SCHEDULE, that of such a fit */
-    fg_evaluate_options evaluate; /* FG_RECIPE_VALIDATE, FG_RECIPE_TEST */
-    fg_predict_options predict;   /* FG_RECIPE_PREDICT */
-    fg_plan_options plan;         /* FG_RECIPE_PLAN */
 
     /* Receives the messages of the run, one at a time: notes (FG_LOG_INFO) and warnings
      * (FG_LOG_WARNING). A message may have several lines, and does not end with a newline. The
@@ -137,10 +130,11 @@ typedef struct fg_recipe_options {
 } fg_recipe_options;
 
 /* Reads and checks the configuration, and opens the checkpoint that `config` names, if any. Reads
- * no data and uses no device. Errors: FG_EINVAL (the configuration or the options are wrong; the
- * message names file, line and key), FG_ENOTFOUND, FG_EFORMAT, FG_EIO, FG_ENOMEM. On failure *out
- * is NULL. */
-FG_API FG_MUST_USE fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out,
+ * no data and uses no device. command: NULL: a fit. Errors: FG_EINVAL (the configuration or the
+ * options are wrong; the message names file, line and key), FG_ENOTFOUND, FG_EFORMAT, FG_EIO,
+ * FG_ENOMEM. On failure *out is NULL. */
+FG_API FG_MUST_USE fg_status fg_recipe_open(const fg_recipe_options *options,
+                                            const fg_recipe_command *command, fg_recipe **out,
                                             fg_error *err);
 
 /* Executes the recipe as its kind specifies; only once per recipe. Errors: those of fg_recipe_open
@@ -151,10 +145,6 @@ FG_API FG_MUST_USE fg_status fg_recipe_run(fg_recipe *recipe, fg_error *err);
 /* Frees the recipe and everything that is borrowed from it. The folder of a run that never started
  * is removed. recipe may be NULL. */
 FG_API void fg_recipe_close(fg_recipe *recipe);
-
-/* Opens a recipe, runs it and closes it: for a program that needs nothing else from it. Errors:
- * those of fg_recipe_open and fg_recipe_run. */
-FG_API FG_MUST_USE fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -237,16 +227,17 @@ typedef struct fg_sweep_options {
      * parentheses and quotes belong to a value. At most 8 keys and 1000 combinations */
     const char *const *keys;
     size_t key_count;
+    fg_fit_options fit; /* of each run */
     uint64_t reserved[4];
 } fg_sweep_options;
 
-/* Trains a configuration (FG_RECIPE_FIT) once for each combination of values, one run after the
+/* Trains a configuration once for each combination of values, one run after the
  * other; the values of the last key change first. The folder of the sweep is trainer.run_dir, or a
  * new one, runs/NAME-sweep-N. Each run has a folder in it, such as "lr=0.003", and sweep.json has
  * the settings and results of all of them (docs/formats.md): fg_report_run makes a report of it.
  * sweep.html is written at the end. Runs share compiled programs through the cache on disk.
  *
- * options->fit.resume ("" or "last", "auto") continues a sweep: runs that are complete are not
+ * trainer.resume (last or auto) continues a sweep: runs that are complete are not
  * repeated, one that was interrupted continues, and values may have been added. A run that fails,
  * for example because training diverges, does not end the sweep: the others are trained, and the
  * first failure is returned. A signal (fit.handle_signals) and an error before a run can be set up

@@ -289,11 +289,7 @@ static fg_status enter(walk *w, int at, const entry *e, visit *fn)
 
 static bool is_given_class(const walk *w, const char *name)
 {
-    const fg_catalog_options *o = w->b->options;
-    for (int64_t i = 0; i < o->class_count; i++)
-        if (strcmp(o->class_names[i], name) == 0)
-            return true;
-    return false;
+    return fgi_is_given_class(w->b->options, fgi_str_of(name));
 }
 
 static uint8_t split_of(const walk *w, const entry *e)

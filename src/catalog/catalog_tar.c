@@ -89,14 +89,6 @@ static fg_status set_member(scan *s, member *out, const fgi_tar_member *m, const
     return out->path != NULL ? FG_OK : fgi_no_memory(s->err);
 }
 
-static bool equals(const char *extension, const char *other)
-{
-    size_t i = 0;
-    while (extension[i] != '\0' && fgi_lower(extension[i]) == fgi_lower(other[i]))
-        i++;
-    return extension[i] == other[i];
-}
-
 static bool is_in_system_folder(const char *path)
 {
     char name[32]; /* longer than those of system folders */
@@ -123,8 +115,9 @@ static fg_status use_member(scan *s, const fgi_tar_member *m)
     group *g = group_of(s, m->path, (size_t)(dot - m->path));
     if (g == NULL)
         return fgi_no_memory(s->err);
-    const bool is_json = equals(dot + 1, "json");
-    const bool is_label = equals(dot + 1, s->label_member != NULL ? s->label_member : "cls");
+    const bool is_json = fgi_compare_nocase(dot + 1, "json") == 0;
+    const bool is_label =
+        fgi_compare_nocase(dot + 1, s->label_member != NULL ? s->label_member : "cls") == 0;
     const bool has_one_dot = strchr(dot + 1, '.') == NULL;
     if (has_one_dot && !is_label && fgi_is_image_name(fgi_str_of(file)))
         return set_member(s, &g->image, m,
@@ -201,8 +194,9 @@ static fg_status use_label(scan *s, const char *text, size_t size, fgi_sample *s
 static fg_status use_text(scan *s, const group *g, const member *m, fgi_sample *sample)
 {
     const bool is_json = m == &g->json;
-    const bool is_source =
-        s->label_member == NULL ? g->label.path == NULL : equals(s->label_member, "json");
+    const bool is_source = s->label_member == NULL
+                               ? g->label.path == NULL
+                               : fgi_compare_nocase(s->label_member, "json") == 0;
     char *text = NULL;
     FGI_TRY(read_member(s, m, is_json ? JSON_MAX : LABEL_MAX, &text));
     fg_status status = is_json ? use_json(s, text, (size_t)m->size, is_source, sample)

@@ -42,12 +42,7 @@ const char *fgi_shown_names(const char *const *names, size_t count, char *shown,
 
 static bool equals_nocase(fgi_str text, const char *word)
 {
-    if (text.size != strlen(word))
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (fgi_lower(text.data[i]) != word[i])
-            return false;
-    return true;
+    return text.size == strlen(word) && fgi_begins_nocase(text.data, word);
 }
 
 uint8_t fgi_split_of_name(fgi_str name)
@@ -104,6 +99,14 @@ const char *fgi_foreign_image(const char *name)
                                        "cr3",  "nef",  "arw",  "orf", "rw2", "raf", "psd", "tga",
                                        "ico",  "svg",  "exr",  "hdr", "dcm", "pcx", "xcf"};
     return find_extension(fgi_str_of(name), list, sizeof(list) / sizeof(list[0]));
+}
+
+bool fgi_is_given_class(const fg_catalog_options *options, fgi_str name)
+{
+    for (int64_t i = 0; i < options->class_count; i++)
+        if (fgi_str_equal(name, options->class_names[i]))
+            return true;
+    return false;
 }
 
 bool fgi_is_system_folder(const char *name)

@@ -144,6 +144,8 @@ bool fgi_is_image_name(fgi_str name);
 /* The extension of an image that cannot be read, "heic" for example, in lower case; NULL: another
  * file. */
 const char *fgi_foreign_image(const char *name);
+/* Whether a folder has the name of one of options->class_names. */
+bool fgi_is_given_class(const fg_catalog_options *options, fgi_str name);
 /* Whether operating systems and file servers create folders with this name. */
 bool fgi_is_system_folder(const char *name);
 

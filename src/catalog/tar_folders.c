@@ -51,21 +51,13 @@ static fgi_str next_folder(const char **path)
     return (fgi_str){begin, (size_t)(slash - begin)};
 }
 
-static bool is_given_class(const fg_catalog_options *o, fgi_str folder)
-{
-    for (int64_t i = 0; i < o->class_count; i++)
-        if (fgi_str_equal(folder, o->class_names[i]))
-            return true;
-    return false;
-}
-
 /* The split that the name of a folder is, or that is a word of it as in seg_train. */
 static uint8_t split_of(const layout *l, fgi_str folder, bool *out_is_name)
 {
     char name[64];
     const fg_catalog_options *o = l->b->options;
     *out_is_name = false;
-    if (o->no_split_folders || folder.size >= sizeof(name) || is_given_class(o, folder))
+    if (o->no_split_folders || folder.size >= sizeof(name) || fgi_is_given_class(o, folder))
         return FG_CATALOG_NO_SPLIT;
     const uint8_t split = fgi_split_of_name(folder);
     *out_is_name = split != FG_CATALOG_NO_SPLIT;

@@ -384,11 +384,7 @@ static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
     fg_status status = fgi_memory_create(&spec, c->blocks, out, c->err);
     if (status == FG_OK && c->damaged != NULL)
         status = add_errors(c, *out);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    return fgi_dataset_finish(out, status);
 }
 
 static fg_status convert(converter *c, fg_dataset **out)

@@ -242,10 +242,8 @@ static fg_status read_root(json_t *root, fg_csv_schema *s, fg_error *err)
 fg_status fg_csv_schema_parse(const char *json, size_t size, fg_csv_schema **out, fg_error *err)
 {
     *out = NULL;
-    json_error_t where;
-    json_t *root = fgi_json_load(json, size, JSON_REJECT_DUPLICATES, &where);
-    if (root == NULL)
-        return fgi_fail(err, FG_EFORMAT, "csv schema: byte %d: %s", where.position, where.text);
+    json_t *root;
+    FGI_TRY(fgi_json_parse("csv schema", 0, json, size, &root, err));
     fg_csv_schema *schema = fgi_calloc(1, sizeof(*schema));
     const fg_status status = schema == NULL ? fgi_no_memory(err) : read_root(root, schema, err);
     json_decref(root);

@@ -230,11 +230,8 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
     dataset->limit_spares = gathered->limit_spares;
     dataset->reads_rows = true;
     dataset->self = take_self;
-    if (gathered->damage == NULL || add_damage(dataset, gathered->damage))
-        return FG_OK;
-    fg_dataset_destroy(dataset);
-    *out = NULL;
-    return fgi_no_memory(err);
+    const bool is_made = gathered->damage == NULL || add_damage(dataset, gathered->damage);
+    return fgi_dataset_finish(out, is_made ? FG_OK : fgi_no_memory(err));
 }
 
 fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, const fg_dataset *like,
@@ -249,11 +246,7 @@ fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, cons
     FGI_TRY(fgi_dataset_create_gathered(gathered, take_self, &spec, out, err));
     (*out)->is_drawn = like->is_drawn;
     (*out)->reads_rows = like->reads_rows;
-    if (fgi_dataset_add_damage(*out, like, err) == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return FG_ENOMEM;
+    return fgi_dataset_finish(out, fgi_dataset_add_damage(*out, like, err));
 }
 
 fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
@@ -309,6 +302,15 @@ void fg_dataset_destroy(fg_dataset *dataset)
     fgi_free(dataset);
 }
 
+fg_status fgi_dataset_finish(fg_dataset **dataset, fg_status status)
+{
+    if (status == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(*dataset);
+    *dataset = NULL;
+    return status;
+}
+
 int64_t fg_dataset_count(const fg_dataset *dataset) { return dataset->count; }
 
 int fg_dataset_field_count(const fg_dataset *dataset) { return dataset->field_count; }
@@ -340,15 +342,13 @@ const fg_image_encoding *fg_dataset_encoding(const fg_dataset *dataset)
     return dataset->encoding.coding != FG_IMAGE_PIXELS ? &dataset->encoding : NULL;
 }
 
-/* A custom reader may fail without a message; the error then contains at least the sample's index.
- */
-static fg_status complete_error(fg_status status, int64_t index, fg_error *err)
+fg_status fgi_dataset_fail(const char *reader, fg_status status, int64_t index, fg_error *err)
 {
     if (status == FG_OK)
         return FG_OK;
     if (err->message[0] == '\0')
-        return fgi_fail(err, status, "sample %" PRId64 ": the dataset's reader returned %s", index,
-                        fg_status_name(status));
+        return fgi_fail(err, status, "sample %" PRId64 ": the %s's reader returned %s", index,
+                        reader, fg_status_name(status));
     err->status = status;
     return status;
 }
@@ -364,7 +364,7 @@ static fg_status gather_one_by_one(const fg_dataset *dataset, int64_t epoch, con
                                      ? ops->read_epoch(dataset->self, epoch, indices[i], row, err)
                                      : ops->read(dataset->self, indices[i], row, err);
         if (status != FG_OK)
-            return complete_error(status, indices[i], err);
+            return fgi_dataset_fail("dataset", status, indices[i], err);
     }
     return FG_OK;
 }
@@ -388,8 +388,8 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int
         return dataset->gather_epoch(dataset->self, epoch, indices, n, out_fields, err);
     if (dataset->ops.gather == NULL)
         return gather_one_by_one(dataset, epoch, indices, n, out_fields, err);
-    return complete_error(dataset->ops.gather(dataset->self, indices, n, out_fields, err),
-                          indices[0], err);
+    const fg_status status = dataset->ops.gather(dataset->self, indices, n, out_fields, err);
+    return fgi_dataset_fail("dataset", status, indices[0], err);
 }
 
 void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
@@ -449,7 +449,8 @@ fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels, fg_e
     *err = (fg_error){0};
     FGI_TRY(check_labels(dataset, err));
     if (dataset->ops.labels != NULL)
-        return complete_error(dataset->ops.labels(dataset->self, out_labels, err), 0, err);
+        return fgi_dataset_fail("dataset", dataset->ops.labels(dataset->self, out_labels, err), 0,
+                                err);
     size_t largest = 1;
     for (int f = 0; f < dataset->field_count; f++)
         largest = dataset->row_bytes[f] > largest ? dataset->row_bytes[f] : largest;

@@ -326,11 +326,7 @@ static fg_status add_functions(images *s, fg_dataset **out, fg_error *err)
     fg_dataset *dataset = *out;
     dataset->groups = images_groups;
     dataset->limit_spares = images_limit;
-    if (fgi_dataset_has_damage(dataset, &s->damaged.noted, err) == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(dataset);
-    *out = NULL;
-    return FG_ENOMEM;
+    return fgi_dataset_finish(out, fgi_dataset_has_damage(dataset, &s->damaged.noted, err));
 }
 
 fg_status fgi_images_create(fg_catalog *catalog, const fg_images_options *options,

@@ -160,50 +160,11 @@ static int64_t time_in(const char *name)
     return seconds;
 }
 
-typedef struct names {
-    char **at;
-    size_t count, capacity;
-} names;
+static int is_ours(const struct dirent *entry) { return time_in(entry->d_name) > 0; }
 
-static void free_names(names *list)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    for (size_t i = 0; i < list->count; i++)
-        fgi_free(list->at[i]);
-    fgi_free(list->at);
-}
-
-static fg_status add_name(names *list, const char *name, fg_error *err)
-{
-    char **grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
-    if (grown == NULL)
-        return fgi_no_memory(err);
-    list->at = grown;
-    grown[list->count] = fgi_strdup(name);
-    if (grown[list->count] == NULL)
-        return fgi_no_memory(err);
-    list->count++;
-    return FG_OK;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static fg_status list_names(const char *folder, names *list, fg_error *err)
-{
-    fg_status status = FG_OK;
-    DIR *dir = opendir(folder);
-    if (dir == NULL)
-        return fgi_fail_errno(err, "open", folder);
-    for (const struct dirent *entry = readdir(dir); entry != NULL && status == FG_OK;
-         entry = readdir(dir))
-        if (time_in(entry->d_name) > 0)
-            status = add_name(list, entry->d_name, err);
-    (void)closedir(dir);
-    if (list->count > 1)
-        qsort(list->at, list->count, sizeof *list->at, by_name);
-    return status;
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const char *name,
@@ -225,12 +186,18 @@ static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const cha
 fg_status fgi_event_files_cut(const fg_log_start *start, bool is_new, fgi_event_past *out,
                               fg_error *err)
 {
-    names list = {0};
+    struct dirent **list = NULL;
+    fg_status status = FG_OK;
+    const int count = scandir(start->run_dir, &list, is_ours, by_name);
     *out = (fgi_event_past){.last_step = -1};
-    fg_status status = list_names(start->run_dir, &list, err);
-    for (size_t i = 0; i < list.count && status == FG_OK; i++)
-        status = cut_or_remove(start, is_new, list.at[i], out, err);
-    free_names(&list);
+    if (count < 0)
+        return fgi_fail_errno(err, "open", start->run_dir);
+    for (int i = 0; i < count; i++) {
+        if (status == FG_OK)
+            status = cut_or_remove(start, is_new, list[i]->d_name, out, err);
+        free(list[i]);
+    }
+    free(list);
     return status;
 }
 

@@ -83,10 +83,7 @@ bool fgi_module_check_reserved(fg_module *module, fgi_reserved reserved)
 
 static void *no_memory(fg_module *module)
 {
-    fg_error error = {0};
-    (void)fgi_no_memory(&error);
-    fg_module_fail(module, &error);
-    return NULL;
+    return fgi_module_fail(module, FG_ENOMEM, "out of memory");
 }
 
 static bool is_sound(const fg_module *module)

@@ -88,7 +88,7 @@ bool fgi_schedule_sets_momentum(const fg_schedule *schedule)
     return !isnan(fg_schedule_momentum(schedule, (double)NAN, 0, 1));
 }
 
-/* ---- the row of constant ---------------------------------------------------------------------- */
+/* ---- the row of constant --------------------------------------------------------------------- */
 
 static double constant_lr(const void *options, double lr, int64_t step, int64_t total_steps)
 {

@@ -11,7 +11,7 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/text.h"
-#include "data/npz.h"
+#include "data/npy.h"
 #include "packer/packer.h"
 
 enum { SPLITS = 3, PATH = 4096 };

@@ -12,6 +12,7 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/text.h"
+#include "data/dataset.h"
 #include "input/json_file.h"
 #include "packer/packer.h"
 
@@ -126,23 +127,16 @@ static void put_fingerprint(const arrays *a, fgi_buf *out)
         fgi_buf_printf(out, "%" PRId64 "\n", a->counts[i]);
 }
 
-static fg_status create_named(arrays *a, const char *out_path, int64_t classes, const char **names,
-                              char *digits, fg_error *err)
+static fg_status create_writer(arrays *a, const char *out_path, fg_error *err)
 {
     fgi_buf fingerprint = {0};
-    for (int64_t i = 0; i < classes; i++) {
-        (void)fgi_snprintf(digits + 24 * i, 24, "%" PRId64, i);
-        names[i] = fg_dataset_class_name(a->first, i);
-        if (names[i] == NULL)
-            names[i] = digits + 24 * i;
-    }
     put_fingerprint(a, &fingerprint);
     fg_status status = fgi_buf_status(&fingerprint, err);
     const fg_pack_writer_options options = {.shard_bytes = a->o.shard_bytes,
                                             .fields = a->fields,
                                             .field_count = a->field_count,
-                                            .class_names = names,
-                                            .class_count = classes,
+                                            .class_names = a->first->class_names,
+                                            .class_count = fg_dataset_class_count(a->first),
                                             .fingerprint = fingerprint.data,
                                             .resume = !a->o.restart,
                                             .replace = a->o.replace,
@@ -151,19 +145,6 @@ static fg_status create_named(arrays *a, const char *out_path, int64_t classes, 
     if (status == FG_OK)
         status = fg_pack_writer_create(out_path, &options, &a->writer, NULL, err);
     fgi_buf_fini(&fingerprint);
-    return status;
-}
-
-static fg_status create_writer(arrays *a, const char *out_path, fg_error *err)
-{
-    const int64_t classes = fg_dataset_class_count(a->first);
-    const char **names = fgi_calloc((size_t)classes + 1, sizeof *names);
-    char *digits = fgi_calloc((size_t)classes + 1, 24);
-    const fg_status status = names != NULL && digits != NULL
-                                 ? create_named(a, out_path, classes, names, digits, err)
-                                 : fgi_no_memory(err);
-    fgi_free((void *)names);
-    fgi_free(digits);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "input/json_file.h"
 
@@ -66,22 +67,18 @@ fg_status fgi_export_manifest_begin(fgi_export_manifest *m, fg_pack *pack, const
     return put_line(m, json_pack("{s:o}", "classes", names), err);
 }
 
-/* "label" or "labels", by name. */
-static bool put_labels(fgi_export_manifest *m, const fg_pack *pack, const fg_pack_entry *entry,
-                       json_t *object)
+/* The names of several labels; NULL: out of memory. */
+static json_t *labels_of(fgi_export_manifest *m, const fg_pack *pack, const fg_pack_entry *entry)
 {
-    const char *name = fgi_export_manifest_class(m, pack, entry->label);
-    if (entry->label_count == 0)
-        return name == NULL || json_object_set_new(object, "label", json_string(name)) == 0;
     json_t *labels = json_array();
     for (uint32_t i = 0; i < entry->label_count; i++) {
-        name = fgi_export_manifest_class(m, pack, entry->labels[i]);
+        const char *name = fgi_export_manifest_class(m, pack, entry->labels[i]);
         if (name != NULL && json_array_append_new(labels, json_string(name)) != 0) {
             json_decref(labels);
-            return false;
+            return NULL;
         }
     }
-    return json_object_set_new(object, "labels", labels) == 0;
+    return labels;
 }
 
 fg_status fgi_export_manifest_add(fgi_export_manifest *m, const fg_pack *pack,
@@ -89,20 +86,18 @@ fg_status fgi_export_manifest_add(fgi_export_manifest *m, const fg_pack *pack,
                                   fg_error *err)
 {
     static const char *const splits[] = {"train", "val", "test"};
+    const bool is_named = variant == 0 && *entry->name != '\0', has_list = entry->label_count > 0;
+    char group[24];
     if (!m->is_needed || entry->codec == FG_PACK_ARRAYS)
         return FG_OK;
-    json_t *object = json_pack("{s:s}", "path", path);
-    bool is_good = object != NULL;
-    if (is_good && variant == 0 && *entry->name != '\0') {
-        const char *name = fgi_export_manifest_name(m, entry->name);
-        is_good = json_object_set_new(object, "name", json_string(name)) == 0;
-    }
-    if (is_good && entry->split < sizeof(splits) / sizeof(splits[0]))
-        is_good = json_object_set_new(object, "split", json_string(splits[entry->split])) == 0;
-    if (is_good && entry->group != 0)
-        is_good = json_object_set_new(object, "group", json_sprintf("%" PRId64, entry->group)) == 0;
-    is_good = is_good && put_labels(m, pack, entry, object);
-    if (!is_good) {
+    (void)fgi_snprintf(group, sizeof(group), "%" PRId64, entry->group);
+    json_t *object =
+        json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "path", path, "name",
+                  is_named ? fgi_export_manifest_name(m, entry->name) : NULL, "split",
+                  entry->split < sizeof(splits) / sizeof(splits[0]) ? splits[entry->split] : NULL,
+                  "group", entry->group != 0 ? group : NULL, "label",
+                  has_list ? NULL : fgi_export_manifest_class(m, pack, entry->label));
+    if (has_list && json_object_set_new(object, "labels", labels_of(m, pack, entry)) != 0) {
         json_decref(object);
         return fgi_no_memory(err);
     }

@@ -96,6 +96,8 @@ fg_pack_codec fgi_packer_codec(fg_pack_choice choice);
 /* Makes the records of sample i; the result is output->status. */
 void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int64_t i,
                        fgi_packer_output *output);
+/* Sets plan->sampling. Reads some of the files. */
+void fgi_packer_find_sampling(fgi_packer_plan *plan);
 
 /* ---- packer_crew.c --------------------------------------------------------------------------- */
 
@@ -178,11 +180,6 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
 /* FG_EIO if the samples from `start` will not fit; FG_EINVAL if sizes differ that must not. */
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err);
-
-/* ---- packer_sampling.c ----------------------------------------------------------------------- */
-
-/* Sets plan->sampling. Reads some of the files. */
-void fgi_packer_find_sampling(fgi_packer_plan *plan);
 
 /* ---- packer_progress.c ----------------------------------------------------------------------- */
 

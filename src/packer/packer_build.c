@@ -134,36 +134,16 @@ static fg_status make_plan(build *b, fg_error *err)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-static fg_status name_classes(const fg_catalog *catalog, int64_t count, const char **names,
-                              char *digits, fg_error *err)
-{
-    if (names == NULL || digits == NULL)
-        return fgi_no_memory(err);
-    for (int64_t i = 0; i < count; i++) {
-        char *number = digits + 24 * i;
-        (void)fgi_snprintf(number, 24, "%" PRId64, i);
-        names[i] = fg_catalog_class_name(catalog, i);
-        if (names[i] == NULL)
-            names[i] = number;
-    }
-    return FG_OK;
-}
-
 /* Creates the writer; it resumes an interrupted build unless `restart`. */
 static fg_status create_writer(build *b, bool restart, fg_error *err)
 {
     const fg_pack_build_options *o = &b->plan.o;
-    const int64_t classes = fg_catalog_class_count(b->catalog);
-    const char **names = fgi_calloc((size_t)classes + 1, sizeof(*names));
-    char *digits = fgi_calloc((size_t)classes + 1, 24);
     fgi_buf fingerprint = {0};
-    fg_status status = name_classes(b->catalog, classes, names, digits, err);
-    if (status == FG_OK)
-        status = fgi_packer_fingerprint(&b->plan, &fingerprint, err);
+    fg_status status = fgi_packer_fingerprint(&b->plan, &fingerprint, err);
     const fg_pack_writer_options options = {.shard_bytes = o->shard_bytes,
                                             .variant_count = o->variant_count,
-                                            .class_names = names,
-                                            .class_count = classes,
+                                            .class_names = b->catalog->class_names,
+                                            .class_count = b->catalog->class_count,
                                             .fingerprint = fingerprint.data,
                                             .resume = !restart,
                                             .replace = o->replace,
@@ -174,8 +154,6 @@ static fg_status create_writer(build *b, bool restart, fg_error *err)
     if (status == FG_OK)
         status = fg_pack_writer_create(b->out_path, &options, &b->writer, &b->kept, err);
     fgi_buf_fini(&fingerprint);
-    fgi_free((void *)names);
-    fgi_free(digits);
     return status;
 }
 

@@ -181,14 +181,10 @@ fg_status fgi_client_set_platform(fg_client *c, fgi_str name, fgi_str version, f
 
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "querying the platform", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Client_PlatformName_Args, name, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_PlatformName(&name), &place, err));
-    FGI_ARGS(PJRT_Client_PlatformVersion_Args, version, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_PlatformVersion(&version), &place, err));
-    FGI_ARGS(PJRT_Client_ProcessIndex_Args, process, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_ProcessIndex(&process), &place, err));
+    FGI_CALL(PJRT_Client_PlatformName, name, place, err, .client = c->client);
+    FGI_CALL(PJRT_Client_PlatformVersion, version, place, err, .client = c->client);
+    FGI_CALL(PJRT_Client_ProcessIndex, process, place, err, .client = c->client);
     c->info.process_index = process.process_index;
     return fgi_client_set_platform(
         c, (fgi_str){name.platform_name, name.platform_name_size},
@@ -198,16 +194,11 @@ static fg_status read_platform(fg_client *c, fg_error *err)
 fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *about, fgi_device *out,
                                       fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "querying a device", FG_EPLUGIN};
-    FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
-    FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
-    FGI_ARGS(PJRT_DeviceDescription_Kind_Args, kind, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Kind(&kind), &place, err));
-    FGI_ARGS(PJRT_DeviceDescription_ToString_Args, text, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ToString(&text), &place, err));
+    FGI_CALL(PJRT_DeviceDescription_Id, id, place, err, .device_description = about);
+    FGI_CALL(PJRT_DeviceDescription_ProcessIndex, process, place, err, .device_description = about);
+    FGI_CALL(PJRT_DeviceDescription_Kind, kind, place, err, .device_description = about);
+    FGI_CALL(PJRT_DeviceDescription_ToString, text, place, err, .device_description = about);
     *out = (fgi_device){.id = id.id,
                         .process = process.process_index,
                         .kind = keep(c, kind.device_kind, kind.device_kind_size),
@@ -220,8 +211,7 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
 static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
 {
     const fgi_pjrt_call place = {c, NULL, "querying a device", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Device_GetDescription(&get), &place, err));
+    FGI_CALL(PJRT_Device_GetDescription, get, place, err, .device = device);
     FGI_TRY(fgi_client_read_description(c, get.device_description, out, err));
     out->device = device;
     return FG_OK;
@@ -247,20 +237,16 @@ fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
 /* The devices of all processes, and their number. */
 static fg_status read_world(fg_client *c, fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Client_Devices_Args, list, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_Devices(&list), &place, err));
+    FGI_CALL(PJRT_Client_Devices, list, place, err, .client = c->client);
     FGI_TRY(fgi_client_make_world(c, list.num_devices, err));
     c->info.process_count = c->info.process_index + 1;
     for (size_t i = 0; i < list.num_devices; i++) {
-        FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = list.devices[i]);
-        FGI_TRY(fgi_check(api->PJRT_Device_GetDescription(&get), &place, err));
-        FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = get.device_description);
-        FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
-        FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process,
+        FGI_CALL(PJRT_Device_GetDescription, get, place, err, .device = list.devices[i]);
+        FGI_CALL(PJRT_DeviceDescription_Id, id, place, err,
                  .device_description = get.device_description);
-        FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
+        FGI_CALL(PJRT_DeviceDescription_ProcessIndex, process, place, err,
+                 .device_description = get.device_description);
         c->world[i] = (fgi_mesh_device){.id = id.id, .process = process.process_index};
         if (process.process_index >= c->info.process_count)
             c->info.process_count = process.process_index + 1;
@@ -273,8 +259,7 @@ static fg_status read_world(fg_client *c, fg_error *err)
 static fg_status read_devices(fg_client *c, fg_error *err)
 {
     const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Client_AddressableDevices_Args, list, .client = c->client);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_AddressableDevices(&list), &place, err));
+    FGI_CALL(PJRT_Client_AddressableDevices, list, place, err, .client = c->client);
     if (list.num_addressable_devices == 0 || list.num_addressable_devices > 1 << 16)
         return fgi_fail(err, FG_EPLUGIN, "plugin '%s' has %zu devices for this process",
                         c->plugin.path, list.num_addressable_devices);

@@ -155,6 +155,11 @@ typedef struct fgi_pjrt_call {
 
 /* FG_OK if error is NULL; otherwise converts and destroys it. */
 fg_status fgi_check(PJRT_Error *error, const fgi_pjrt_call *place, fg_error *err);
+/* Calls a function of the plugin of place.client, with its argument struct `args`, and returns the
+ * error if it fails: FGI_CALL(PJRT_Client_Devices, list, place, err, .client = c->client); */
+#define FGI_CALL(call, args, place, err, ...)                                                      \
+    FGI_ARGS(call##_Args, args, __VA_ARGS__);                                                      \
+    FGI_TRY(fgi_check((place).client->plugin.api->call(&(args)), &(place), err))
 /* The same before a client exists. */
 fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_pjrt_call *place,
                           fg_error *err);

@@ -92,12 +92,10 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
 
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "querying the platform", FG_EPLUGIN};
-    FGI_ARGS(PJRT_TopologyDescription_PlatformName_Args, name, .topology = c->topology);
-    FGI_TRY(fgi_check(api->PJRT_TopologyDescription_PlatformName(&name), &place, err));
-    FGI_ARGS(PJRT_TopologyDescription_PlatformVersion_Args, version, .topology = c->topology);
-    FGI_TRY(fgi_check(api->PJRT_TopologyDescription_PlatformVersion(&version), &place, err));
+    FGI_CALL(PJRT_TopologyDescription_PlatformName, name, place, err, .topology = c->topology);
+    FGI_CALL(PJRT_TopologyDescription_PlatformVersion, version, place, err,
+             .topology = c->topology);
     return fgi_client_set_platform(
         c, (fgi_str){name.platform_name, name.platform_name_size},
         (fgi_str){version.platform_version, version.platform_version_size}, err);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recipe/run.h"
+#include "recipe/run/run.h"
+#include "recipe/plan/run_plan.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -30,28 +31,9 @@ static fg_status read_old_keys(fg_recipe *r, fg_error *err)
     return FG_OK;
 }
 
-/* options.fit.resume is a shorthand for a key. */
-static fg_status read_resume(fg_recipe *r, fg_error *err)
-{
-    const char *which = r->options->fit.resume;
-    if (which == NULL)
-        return FG_OK;
-    if (r->options->fit.overwrite)
-        return fgi_fail(
-            err, FG_EINVAL,
-            "--resume and --overwrite exclude each other: a run is either continued or deleted");
-    fgi_buf text = {0};
-    fgi_buf_printf(&text, "trainer.resume=%s", *which != '\0' ? which : "last");
-    fg_status status = fgi_buf_status(&text, err);
-    if (status == FG_OK)
-        status = fgi_config_override(r->c, text.data, err);
-    fgi_buf_fini(&text);
-    return status;
-}
-
 static fg_status read_config(fg_recipe *r, fg_error *err)
 {
-    const fg_recipe_options *o = r->options;
+    const fg_recipe_options *o = &r->options;
     r->config_path = o->config;
     if (r->config_path != NULL && fgi_run_is_evaluation(r) &&
         fgi_run_origin_is_named(r->config_path))
@@ -66,7 +48,10 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
         FGI_TRY(fgi_config_read_file(r->c, r->config_path, err));
     for (size_t i = 0; i < o->override_count; i++)
         FGI_TRY(fgi_config_override(r->c, o->overrides[i], err));
-    FGI_TRY(read_resume(r, err));
+    if (r->fit.overwrite && fgi_config_is_overridden(r->c, "trainer.resume"))
+        return fgi_fail(
+            err, FG_EINVAL,
+            "--resume and --overwrite exclude each other: a run is either continued or deleted");
     if (fg_option_is_given(r->c->values, "trainer.batch_size") &&
         r->c->batches.global_batch_size != FG_AUTO)
         return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
@@ -79,69 +64,47 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
     return fgi_config_mesh(r->c, &r->mesh, err);
 }
 
-static bool is_zero(const void *member, size_t size)
+/* Takes the options of the kind. */
+static fg_status take_command(fg_recipe *r, const fg_recipe_command *command, fg_error *err)
 {
-    const char *at = member;
-    while (size > 0 && at[size - 1] == 0)
-        size--;
-    return size == 0;
+    r->kind = command->kind;
+    if (r->kind == FG_RECIPE_FIT || r->kind == FG_RECIPE_SCHEDULE)
+        r->fit = command->fit;
+    else if (fgi_run_is_evaluation(r))
+        r->evaluate = command->evaluate;
+    else if (r->kind == FG_RECIPE_PLAN)
+        r->plan_options = command->plan;
+    FGI_TRY_RESERVED(fg_fit_options, &r->fit, err);
+    FGI_TRY_RESERVED(fg_evaluate_options, &r->evaluate, err);
+    FGI_TRY_RESERVED(fg_plan_options, &r->plan_options, err);
+    return r->kind == FG_RECIPE_PLAN ? fgi_run_plan_check(&r->plan_options, err) : FG_OK;
 }
 
-/* Options of another kind have been forgotten, or the kind. */
-static fg_status check_kind(const fg_recipe_options *o, fg_error *err)
-{
-    const struct {
-        const char *name;
-        bool is_used, is_zero;
-    } members[] = {
-        {"fit", o->kind == FG_RECIPE_FIT || o->kind == FG_RECIPE_SCHEDULE,
-         is_zero(&o->fit, sizeof o->fit)},
-        {"evaluate", o->kind == FG_RECIPE_VALIDATE || o->kind == FG_RECIPE_TEST,
-         is_zero(&o->evaluate, sizeof o->evaluate)},
-        {"predict", o->kind == FG_RECIPE_PREDICT, is_zero(&o->predict, sizeof o->predict)},
-        {"plan", o->kind == FG_RECIPE_PLAN, is_zero(&o->plan, sizeof o->plan)},
-    };
-    FGI_TRY_RESERVED(fg_fit_options, &o->fit, err);
-    FGI_TRY_RESERVED(fg_evaluate_options, &o->evaluate, err);
-    FGI_TRY_RESERVED(fg_predict_options, &o->predict, err);
-    FGI_TRY_RESERVED(fg_plan_options, &o->plan, err);
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        if (!members[i].is_used && !members[i].is_zero)
-            return fgi_fail(err, FG_EINVAL, "fg_recipe_options.%s is set, but kind is %d",
-                            members[i].name, (int)o->kind);
-    return FG_OK;
-}
-
-static fg_status open_recipe(fg_recipe *r, fg_error *err)
+static fg_status open_recipe(fg_recipe *r, const fg_recipe_command *command, fg_error *err)
 {
     static const char *const commands[] = {"fit",        "validate", "test",    "predict",
                                            "batch-find", "plan",     "lr-find", "schedule"};
-    const size_t kind = (size_t)r->options->kind;
-    if (kind >= sizeof(commands) / sizeof(commands[0]))
-        return fgi_fail(err, FG_EINVAL, "fg_recipe_options.kind is %zu: expected at most %d", kind,
-                        FG_RECIPE_SCHEDULE);
-    FGI_TRY_RESERVED(fg_recipe_options, r->options, err);
-    FGI_TRY(check_kind(r->options, err));
-    if (kind == FG_RECIPE_PREDICT)
-        r->evaluate =
-            (fg_evaluate_options){r->options->predict.data, r->options->predict.ckpt, {0}};
-    else
-        r->evaluate = r->options->evaluate;
-    r->command = r->outcome.command = commands[kind];
-    if (kind == FG_RECIPE_PLAN)
-        FGI_TRY(fgi_run_plan_check(&r->options->plan, err));
     fgi_prediction_format format;
+    if ((size_t)command->kind >= sizeof(commands) / sizeof(commands[0]))
+        return fgi_fail(err, FG_EINVAL, "fg_recipe_command.kind is %d: expected at most %d",
+                        (int)command->kind, FG_RECIPE_SCHEDULE);
+    FGI_TRY_RESERVED(fg_recipe_options, &r->options, err);
+    FGI_TRY_RESERVED(fg_recipe_command, command, err);
+    FGI_TRY(take_command(r, command, err));
+    r->command = r->outcome.command = commands[r->kind];
     if (fgi_run_has_predict_file(r))
-        FGI_TRY(fgi_prediction_format_of(r->options->predict.out, &format, NULL, err));
-    r->c = fgi_config_create(r->options->registry, err);
+        FGI_TRY(fgi_prediction_format_of(r->evaluate.out, &format, NULL, err));
+    r->c = fgi_config_create(r->options.registry, err);
     if (r->c == NULL)
         return err->status;
     FGI_TRY(read_config(r, err));
     return fgi_run_adopt(r, err);
 }
 
-fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out, fg_error *err)
+fg_status fg_recipe_open(const fg_recipe_options *options, const fg_recipe_command *command,
+                         fg_recipe **out, fg_error *err)
 {
+    static const fg_recipe_command fit;
     fg_error none;
     fg_recipe *r = fgi_calloc(1, sizeof(*r));
     *out = NULL;
@@ -149,11 +112,10 @@ fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out, fg_e
     if (r == NULL)
         return fgi_no_memory(err);
     r->start_s = fgi_now_s();
-    r->options_copy = *options;
-    r->options = &r->options_copy;
+    r->options = *options;
     r->outcome.error = r->error.message;
     r->outcome.damaged_error = "";
-    const fg_status status = open_recipe(r, err);
+    const fg_status status = open_recipe(r, command != NULL ? command : &fit, err);
     if (status == FG_OK)
         *out = r;
     else
@@ -200,7 +162,7 @@ static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNIN
 /* A fit whose report cannot be written has not failed. A fit that did not start has no report. */
 static bool has_report(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIT && r->folder != NULL &&
+    return r->kind == FG_RECIPE_FIT && r->folder != NULL &&
            r->outcome.train.time_to_first_step_s > 0;
 }
 
@@ -219,7 +181,7 @@ static fg_status go(fg_recipe *r, fg_error *err)
     fg_error why = {0};
     const fg_task *task = &r->task.task;
     r->setup_s = fgi_run_seconds(r);
-    switch (r->options->kind) {
+    switch (r->kind) {
     case FG_RECIPE_FIT:
         status = fgi_run_lr_apply(r, err);
         if (status == FG_OK)
@@ -358,7 +320,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     r->outcome.folder = r->folder;
     if (status != FG_OK) {
         fgi_run_explain_paths(r, &r->error);
-    } else if (r->options->kind == FG_RECIPE_FIT) {
+    } else if (r->kind == FG_RECIPE_FIT) {
         fgi_run_warn_of_devices(r);
         fgi_run_note_batch(r);
         fgi_run_note_validation(r);
@@ -367,26 +329,16 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
         status = go(r, &r->error);
     if (status != FG_OK)
         fgi_run_explain_weights(r, &r->error);
-    if (status != FG_OK && r->options->kind == FG_RECIPE_PLAN)
+    if (status != FG_OK && r->kind == FG_RECIPE_PLAN)
         fgi_run_plan_fail(r);
     r->outcome.status = r->error.status = status;
     say_flawed(r);
-    if (r->options->kind == FG_RECIPE_FIT) {
+    if (r->kind == FG_RECIPE_FIT) {
         say_end(r, status);
         fgi_run_requeue(r);
     }
     if (status != FG_OK && err != NULL)
         *err = r->error;
-    return status;
-}
-
-fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err)
-{
-    fg_recipe *r = NULL;
-    fg_status status = fg_recipe_open(options, &r, err);
-    if (status == FG_OK)
-        status = fg_recipe_run(r, err);
-    fg_recipe_close(r);
     return status;
 }
 
@@ -462,17 +414,17 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
     fg_status status = FG_OK;
     columns = columns > 0 ? columns : 80;
     fgi_buf_clear(&recipe->text);
-    if (recipe->options->kind == FG_RECIPE_FIND_LR && recipe->lr_curve != NULL)
+    if (recipe->kind == FG_RECIPE_FIND_LR && recipe->lr_curve != NULL)
         fgi_lr_draw(recipe->lr_curve, columns, is_ascii, &recipe->text);
     else if (recipe->schedule.name != NULL)
         fgi_schedule_draw(&recipe->schedule, columns, is_ascii, &recipe->text);
     else if (!recipe->has_result || recipe->outcome.status != FG_OK)
         status = not_there("result to draw", "run it first", err);
-    else if (recipe->options->kind == FG_RECIPE_FIT)
+    else if (recipe->kind == FG_RECIPE_FIT)
         fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
     if (status == FG_OK)
         fgi_run_put_matrix(recipe, columns, &recipe->text);
-    if (status == FG_OK && recipe->options->kind != FG_RECIPE_FIT)
+    if (status == FG_OK && recipe->kind != FG_RECIPE_FIT)
         fgi_run_put_classes(recipe, &recipe->text);
     return give_text(recipe, status, out, err);
 }

@@ -135,7 +135,7 @@ static void write_run(const char *folder, const char *loggers)
 static void run(const char *folder, const char *loggers, const char *epochs, bool resume)
 {
     char limit[64];
-    const char *const overrides[] = {limit};
+    const char *const overrides[] = {limit, "trainer.resume=last"};
     fg_recipe *recipe = NULL;
     fg_error err = {0};
     (void)snprintf(limit, sizeof limit, "trainer.max_epochs=%s", epochs);
@@ -144,10 +144,9 @@ static void run(const char *folder, const char *loggers, const char *epochs, boo
     opened_at = -1;
     fgt_ok(fg_recipe_open(&(fg_recipe_options){.config = "run.yaml",
                                                .registry = registry,
-                                               .fit.resume = resume ? "" : NULL,
                                                .overrides = overrides,
-                                               .override_count = 1},
-                          &recipe, &err));
+                                               .override_count = resume ? 2 : 1},
+                          NULL, &recipe, &err));
     fgt_ok(fg_recipe_run(recipe, &err));
     fg_recipe_close(recipe);
 }
@@ -253,8 +252,8 @@ static void the_run_records_its_loggers(void **state)
     fgi_free(text);
     /* an evaluation does not need them */
     fg_recipe *recipe = NULL;
-    fgt_ok(fg_recipe_open(&(fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "recorded"},
-                          &recipe, &err));
+    fgt_ok(fg_recipe_open(&(fg_recipe_options){.config = "recorded"},
+                          &(fg_recipe_command){.kind = FG_RECIPE_VALIDATE}, &recipe, &err));
     fgt_ok(fg_recipe_run(recipe, &err));
     fg_recipe_close(recipe);
 }
@@ -275,7 +274,7 @@ static void mistakes_are_named(void **state)
         fg_error err = {0};
         write_run("wrong", rows[i].loggers);
         assert_int_equal(
-            fg_recipe_open(&(fg_recipe_options){.config = "run.yaml", .registry = registry},
+            fg_recipe_open(&(fg_recipe_options){.config = "run.yaml", .registry = registry}, NULL,
                            &recipe, &err),
             FG_EINVAL);
         if (strstr(err.message, rows[i].message) == NULL)

@@ -202,23 +202,33 @@ static int leave(void **state)
 }
 
 /* Runs a recipe; the caller closes it. */
-static fg_recipe *run(const fg_recipe_options *o)
+static fg_recipe *run_as(const fg_recipe_options *o, fg_recipe_command command)
 {
     fg_recipe *recipe = NULL;
     fg_error err = {0};
-    fgt_ok(fg_recipe_open(o, &recipe, &err));
+    fgt_ok(fg_recipe_open(o, &command, &recipe, &err));
     fgt_ok(fg_recipe_run(recipe, &err));
     return recipe;
 }
 
-static void refuses(const fg_recipe_options *o, const char *message)
+static fg_recipe *run(const fg_recipe_options *o)
+{
+    return run_as(o, (fg_recipe_command){.kind = FG_RECIPE_FIT});
+}
+
+static void refuses_as(const fg_recipe_options *o, fg_recipe_command command, const char *message)
 {
     fg_recipe *recipe = NULL;
     fg_error err = {0};
-    assert_int_not_equal(fg_recipe_open(o, &recipe, &err), FG_OK);
+    assert_int_not_equal(fg_recipe_open(o, &command, &recipe, &err), FG_OK);
     assert_null(recipe);
     if (strstr(err.message, message) == NULL)
         fail_msg("'%s' is not in '%s'", message, err.message);
+}
+
+static void refuses(const fg_recipe_options *o, const char *message)
+{
+    refuses_as(o, (fg_recipe_command){.kind = FG_RECIPE_FIT}, message);
 }
 
 static void trains_a_custom_model(void **state)
@@ -237,7 +247,7 @@ static void trains_a_custom_model(void **state)
     fgt_ok(fg_recipe_open(
         &(fg_recipe_options){
             .config = "own.yaml", .registry = registry, .overrides = more, .override_count = 2},
-        &recipe, &err));
+        NULL, &recipe, &err));
     fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  name: own_model\n"));
     assert_non_null(strstr(text, "  units: 9\n"));
@@ -264,27 +274,25 @@ static void its_checkpoints_need_the_same_rows(void **state)
     (void)state;
     fgi_run_origin origin;
     fg_error err = {0};
-    const char *const more[] = {"trainer.max_epochs=3"};
+    const char *const more[] = {"trainer.max_epochs=3", "trainer.resume=last"};
     for (int kind = FG_RECIPE_VALIDATE; kind <= FG_RECIPE_PREDICT; kind++) {
-        fg_recipe_options o = {.kind = (fg_recipe_kind)kind, .config = "run", .registry = registry};
+        const fg_recipe_command command = {.kind = (fg_recipe_kind)kind};
+        fg_recipe_options o = {.config = "run", .registry = registry};
         units_built = 0;
-        fg_recipe *recipe = run(&o);
+        fg_recipe *recipe = run_as(&o, command);
         assert_int_equal(units_built, 7);
         assert_int_equal(fg_recipe_result_of(recipe)->predictions_type.dim[0],
                          kind == FG_RECIPE_PREDICT ? 16 : 0);
         fg_recipe_close(recipe);
         o.registry = NULL;
-        refuses(&o, "its configuration cannot be read: config.yaml:");
-        refuses(&o, "model.name: expected one of ");
-        refuses(&o, row_names(FG_REGISTRY_MODEL));
-        refuses(&o, ", got 'own_model'");
-        refuses(&o, "fg_recipe_options.registry");
+        refuses_as(&o, command, "its configuration cannot be read: config.yaml:");
+        refuses_as(&o, command, "model.name: expected one of ");
+        refuses_as(&o, command, row_names(FG_REGISTRY_MODEL));
+        refuses_as(&o, command, ", got 'own_model'");
+        refuses_as(&o, command, "fg_recipe_options.registry");
     }
-    fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml",
-                                                 .registry = registry,
-                                                 .fit.resume = "",
-                                                 .overrides = more,
-                                                 .override_count = 1});
+    fg_recipe *recipe = run(&(fg_recipe_options){
+        .config = "own.yaml", .registry = registry, .overrides = more, .override_count = 2});
     assert_int_equal(fg_recipe_result_of(recipe)->train.epochs, 3);
     fg_recipe_close(recipe);
     fgt_ok(fgi_run_origin_open("run", NULL, NULL, registry, &origin, &err));
@@ -359,11 +367,13 @@ static const char *const ramp_keys[] = {
     "data.val_fraction=0.25",
 };
 
-static void fails(const fg_recipe_options *o, fg_status status, const char *message)
+static void fails(const fg_recipe_options *o, fg_recipe_kind kind, fg_status status,
+                  const char *message)
 {
+    const fg_recipe_command command = {.kind = kind, .fit.overwrite = kind == FG_RECIPE_FIT};
     fg_recipe *recipe = NULL;
     fg_error err = {0};
-    fgt_ok(fg_recipe_open(o, &recipe, &err));
+    fgt_ok(fg_recipe_open(o, &command, &recipe, &err));
     assert_int_equal(fg_recipe_run(recipe, &err), status);
     fg_recipe_close(recipe);
     if (strstr(err.message, message) == NULL)
@@ -383,24 +393,26 @@ static void reads_a_custom_format(void **state)
     assert_int_equal(opened[FG_PART_TRAIN], 1);
     assert_int_equal(opened[FG_PART_VAL], 0);
     assert_int_equal(opened[FG_PART_TEST], 1);
-    fg_recipe_options o = {.kind = FG_RECIPE_PREDICT, .config = "ramp", .registry = registry};
-    recipe = run(&o);
+    const fg_recipe_command predict = {.kind = FG_RECIPE_PREDICT};
+    const fg_recipe_command validate = {.kind = FG_RECIPE_VALIDATE};
+    fg_recipe_options o = {.config = "ramp", .registry = registry};
+    recipe = run_as(&o, predict);
     assert_int_equal(fg_recipe_result_of(recipe)->predictions_type.dim[0], 5);
     fg_recipe_close(recipe);
-    o.kind = FG_RECIPE_VALIDATE;
-    fg_recipe_close(run(&o));
+    fg_recipe_close(run_as(&o, validate));
     assert_int_equal(opened[FG_PART_TRAIN], 2); /* for the eight */
     o.overrides = other;
     o.override_count = 1;
-    fails(&o, FG_EINVAL, "data.count: 32 in the checkpoint, 31 by --data.count");
+    fails(&o, FG_RECIPE_VALIDATE, FG_EINVAL,
+          "data.count: 32 in the checkpoint, 31 by --data.count");
     o.overrides = broken;
-    fails(&o, FG_EUNSUPPORTED, "data.format ramp: opening the data failed: ");
+    fails(&o, FG_RECIPE_VALIDATE, FG_EUNSUPPORTED, "data.format ramp: opening the data failed: ");
     o.overrides = misspelt;
-    refuses(&o, "did you mean 'ramp'?");
-    o = (fg_recipe_options){.kind = FG_RECIPE_PREDICT, .config = "ramp"};
-    refuses(&o, "data.format: expected one of ");
-    refuses(&o, row_names(FG_REGISTRY_FORMAT));
-    refuses(&o, ", got 'ramp'");
+    refuses_as(&o, validate, "did you mean 'ramp'?");
+    o = (fg_recipe_options){.config = "ramp"};
+    refuses_as(&o, predict, "data.format: expected one of ");
+    refuses_as(&o, predict, row_names(FG_REGISTRY_FORMAT));
+    refuses_as(&o, predict, ", got 'ramp'");
 }
 
 static double keep_rate(const void *none, double lr, int64_t step, int64_t total_steps)
@@ -417,20 +429,18 @@ static void a_schedule_without_an_end_needs_no_limit(void **state)
         .lr = keep_rate};
     static const char *const endless[] = {"schedule.name=flat", "trainer.max_epochs=-1"},
                              *const cycle[] = {"schedule.name=onecycle", "trainer.max_epochs=-1"};
-    fg_recipe_options o = {.kind = FG_RECIPE_SCHEDULE,
-                           .config = "own.yaml",
-                           .registry = registry,
-                           .overrides = endless,
-                           .override_count = 2};
+    fg_recipe_options o = {
+        .config = "own.yaml", .registry = registry, .overrides = endless, .override_count = 2};
     fg_error err = {0};
     (void)state;
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_SCHEDULE, &flat.entry, &err));
-    fg_recipe *recipe = run(&o);
+    fg_recipe *recipe = run_as(&o, (fg_recipe_command){.kind = FG_RECIPE_SCHEDULE});
     fgt_ok(fg_recipe_write_curve(recipe, "rates.csv,rates.json", &err));
     assert_int_equal(access("rates.csv", F_OK) + access("rates.json", F_OK), 0);
     fg_recipe_close(recipe);
     o.overrides = cycle;
-    fails(&o, FG_EINVAL, "a schedule requires trainer.max_epochs or trainer.max_steps");
+    fails(&o, FG_RECIPE_SCHEDULE, FG_EINVAL,
+          "a schedule requires trainer.max_epochs or trainer.max_steps");
 }
 
 static void only_the_training_samples_are_required(void **state)
@@ -439,16 +449,13 @@ static void only_the_training_samples_are_required(void **state)
     fg_recipe_options o = {.registry = registry,
                            .overrides = ramp_keys,
                            .override_count = sizeof ramp_keys / sizeof ramp_keys[0] - 1};
-    fg_recipe *recipe = run(&(fg_recipe_options){.registry = registry,
-                                                 .overrides = ramp_keys,
-                                                 .override_count = o.override_count,
-                                                 .fit.overwrite = true});
+    fg_recipe *recipe = run_as(&o, (fg_recipe_command){.fit.overwrite = true});
     assert_int_equal(fg_recipe_result_of(recipe)->train.steps, 8);
     fg_recipe_close(recipe);
-    o = (fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "ramp", .registry = registry};
-    fails(&o, FG_EINVAL, "no data to evaluate: set data.val_fraction");
-    o.evaluate.data = "file";
-    refuses(&o, "'file': data.format ramp reads no files");
+    o = (fg_recipe_options){.config = "ramp", .registry = registry};
+    fails(&o, FG_RECIPE_VALIDATE, FG_EINVAL, "no data to evaluate: set data.val_fraction");
+    refuses_as(&o, (fg_recipe_command){.kind = FG_RECIPE_VALIDATE, .evaluate.data = "file"},
+               "'file': data.format ramp reads no files");
 }
 
 /* ---- its callback ---------------------------------------------------------------------------- */
@@ -504,7 +511,8 @@ static void runs_a_custom_callback(void **state)
     fg_recipe_close(recipe);
     assert_int_equal(counters, 1);
     assert_int_equal(ended, 1);
-    o.fit.resume = "";
+    o.overrides = (const char *const[]){"trainer.resume=last"};
+    o.override_count = 1;
     write_counted("counter(most=11)");
     recipe = run(&o);
     assert_int_equal(counted, 11);
@@ -517,7 +525,8 @@ static void runs_a_custom_callback(void **state)
     (void)fread(recorded, 1, sizeof recorded - 1, file);
     (void)fclose(file);
     assert_non_null(strstr(recorded, "  callbacks: [\"counter(most=11)\"]\n"));
-    fg_recipe_close(run(&(fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "counted"}));
+    fg_recipe_close(run_as(&(fg_recipe_options){.config = "counted"},
+                           (fg_recipe_command){.kind = FG_RECIPE_VALIDATE}));
     assert_int_equal(counters, 2);
 }
 
@@ -539,18 +548,20 @@ static const struct {
 static void mistakes_in_callbacks_are_named(void **state)
 {
     const char *const given[] = {"trainer.callbacks=countr"};
-    fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .fit.overwrite = true};
+    fg_recipe_options o = {.config = "counted.yaml", .registry = registry};
     (void)state;
     for (size_t i = 0; i < sizeof bad_callbacks / sizeof bad_callbacks[0]; i++) {
         write_counted(bad_callbacks[i].callbacks);
         refuses(&o, bad_callbacks[i].message);
     }
     write_counted("[counter(most=13)]");
-    fails(&o, FG_EINVAL, "counted.yaml:10:3: trainer.callbacks.counter.most: 13 is unlucky");
+    fails(&o, FG_RECIPE_FIT, FG_EINVAL,
+          "counted.yaml:10:3: trainer.callbacks.counter.most: 13 is unlucky");
     write_counted("[counter(most=14)]");
-    fails(&o, FG_EUNSUPPORTED, "trainer.callbacks: creating counter failed: FG_EUNSUPPORTED");
+    fails(&o, FG_RECIPE_FIT, FG_EUNSUPPORTED,
+          "trainer.callbacks: creating counter failed: FG_EUNSUPPORTED");
     write_counted("[counter, counter(most=3)]");
-    fails(&o, FG_EINVAL, "there already is a callback 'counter'");
+    fails(&o, FG_RECIPE_FIT, FG_EINVAL, "there already is a callback 'counter'");
     o.overrides = given;
     o.override_count = 1;
     refuses(&o, "--trainer.callbacks: unknown callback 'countr': did you mean 'counter'?");

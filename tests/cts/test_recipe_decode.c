@@ -53,14 +53,16 @@ static int go_there(void **state)
     return 0;
 }
 
-static fg_recipe *run(const fg_recipe_options *o)
+static fg_recipe *run_as(const fg_recipe_options *o, fg_recipe_kind kind)
 {
     fg_recipe *recipe = NULL;
     fg_error err = {0};
-    fgt_ok(fg_recipe_open(o, &recipe, &err));
+    fgt_ok(fg_recipe_open(o, &(fg_recipe_command){.kind = kind}, &recipe, &err));
     fgt_ok(fg_recipe_run(recipe, &err));
     return recipe;
 }
+
+static fg_recipe *run(const fg_recipe_options *o) { return run_as(o, FG_RECIPE_FIT); }
 
 static void a_run_decodes_its_images(void **state)
 {
@@ -69,8 +71,7 @@ static void a_run_decodes_its_images(void **state)
     assert_int_equal(fg_recipe_result_of(fit)->train.epochs, 2);
     fg_recipe_close(fit);
     for (int kind = FG_RECIPE_VALIDATE; kind <= FG_RECIPE_PREDICT; kind++) {
-        fg_recipe *recipe =
-            run(&(fg_recipe_options){.kind = (fg_recipe_kind)kind, .config = "run"});
+        fg_recipe *recipe = run_as(&(fg_recipe_options){.config = "run"}, (fg_recipe_kind)kind);
         const int64_t rows = fg_recipe_result_of(recipe)->predictions_type.dim[0];
         assert_int_equal(rows, kind == FG_RECIPE_PREDICT ? SAMPLES / 3 : 0);
         fg_recipe_close(recipe);
@@ -82,12 +83,12 @@ static void it_predicts_on_image_files(void **state)
 {
     static const char *const files[] = {"data.format=images", "data.predict=files",
                                         "data.center_fraction=1"};
-    fg_recipe_options o = {.kind = FG_RECIPE_PREDICT, .config = "run"};
+    fg_recipe_options o = {.config = "run"};
     (void)state;
-    fg_recipe *packed = run(&o);
+    fg_recipe *packed = run_as(&o, FG_RECIPE_PREDICT);
     o.overrides = files;
     o.override_count = 3;
-    fg_recipe *unpacked = run(&o);
+    fg_recipe *unpacked = run_as(&o, FG_RECIPE_PREDICT);
     const fg_recipe_result *a = fg_recipe_result_of(packed), *b = fg_recipe_result_of(unpacked);
     assert_true(fg_type_equal(&a->predictions_type, &b->predictions_type));
     double spread = 0;
@@ -120,8 +121,8 @@ static void images_of_two_sizes_are_refused(void **state)
     fg_error err = {0};
     (void)state;
     fgt_ok(fg_recipe_open(
-        &(fg_recipe_options){.config = "dct.yaml", .overrides = more, .override_count = 2}, &recipe,
-        &err));
+        &(fg_recipe_options){.config = "dct.yaml", .overrides = more, .override_count = 2}, NULL,
+        &recipe, &err));
     assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL);
     if (strstr(err.message, "record 5 ('photo 5.jpg') has 23 x 19 pixels") == NULL)
         fail_msg("%s", err.message);
@@ -138,7 +139,7 @@ static void the_host_cannot_crop_them(void **state)
         fg_recipe *recipe = NULL;
         fg_error err = {0};
         o.overrides = i == 0 ? crop : size;
-        fgt_ok(fg_recipe_open(&o, &recipe, &err));
+        fgt_ok(fg_recipe_open(&o, NULL, &recipe, &err));
         assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL);
         if (strstr(err.message, "the pack has DCT coefficients") == NULL ||
             strstr(err.message, i == 0 ? "data.crop" : "data.size") == NULL)

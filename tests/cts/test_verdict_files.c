@@ -63,11 +63,20 @@ static void make_photos(void)
     fg_image_bytes_fini(&png);
 }
 
+static void run_once(const fg_recipe_options *o)
+{
+    const fg_recipe_command fit = {.fit.overwrite = true};
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_recipe_open(o, &fit, &recipe, &err));
+    fgt_ok(fg_recipe_run(recipe, &err));
+    fg_recipe_close(recipe);
+}
+
 static json_t *report_of_a_fit(const fg_registry *registry, const char *model)
 {
     fg_error err = {0};
     const fg_recipe_options options = {.config = "run.yaml",
-                                       .fit.overwrite = true,
                                        .registry = registry,
                                        .overrides = &model,
                                        .override_count = model != NULL};
@@ -75,7 +84,7 @@ static json_t *report_of_a_fit(const fg_registry *registry, const char *model)
     size_t size = 0;
     json_t *report = NULL;
     assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
-    fgt_ok(fg_recipe_run_once(&options, &err));
+    run_once(&options);
     fgt_ok(fgi_file_read("run/report.json", 1 << 24, &text, &size, &err));
     fgt_ok(fgi_json_parse("report.json", 0, text, size, &report, &err));
     fgi_free(text);

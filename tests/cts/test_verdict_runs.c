@@ -138,18 +138,26 @@ static int end(void **state)
     return 0;
 }
 
+static void run_once(const fg_recipe_options *o)
+{
+    const fg_recipe_command fit = {.fit.overwrite = true};
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_recipe_open(o, &fit, &recipe, &err));
+    fgt_ok(fg_recipe_run(recipe, &err));
+    fg_recipe_close(recipe);
+}
+
 /* Fits with these overrides, on the fake plugin as it is set, or on the CPU; reads report.json. */
 static void fit(bool is_fake, const char *const *overrides)
 {
-    fg_recipe_options o = {
-        .config = "run.yaml", .registry = registry, .overrides = overrides, .fit.overwrite = true};
+    fg_recipe_options o = {.config = "run.yaml", .registry = registry, .overrides = overrides};
     json_error_t fault;
-    fg_error err = {0};
     while (overrides[o.override_count] != NULL)
         o.override_count++;
     if (is_fake)
         assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
-    fgt_ok(fg_recipe_run_once(&o, &err));
+    run_once(&o);
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
     fake.reset();
     sample_us = 0;

@@ -9,7 +9,7 @@
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 
-#include "recipe/run.h"
+#include "recipe/run/run.h"
 
 /* ---- models that are only built -------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 
 static const char *chosen; /* "all", a section or a key, whose rows are tried; NULL: none */
 

@@ -57,7 +57,7 @@ static void mistakes_name_the_place(void **state)
     (void)state;
     const char *folder = workplace();
     contains(program_gives(2, folder, "fit digits.yaml --profile=4:2")->err,
-             "--profile: expected steps such as 10:20, or auto, got '4:2'");
+             "--trainer.profile: expected steps such as 10:20, or auto, got '4:2'");
     contains(program_gives(2, folder, "fit digits.yaml --trainer.profile=soon")->err,
              "--trainer.profile: expected steps such as 10:20, or auto, got 'soon'");
     assert_false(is_there(folder, "run"));

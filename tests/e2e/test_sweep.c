@@ -345,10 +345,8 @@ static void a_program_can_sweep(void **state)
     assert_true(is_there(folder, "run"));
     fg_free(report);
     fg_free(sweep_folder);
-    const fg_recipe_options wrong = {.kind = FG_RECIPE_TEST, .config = "digits.yaml"};
-    assert_int_equal(fg_recipe_sweep(&wrong, &(fg_sweep_options){.keys = keys, .key_count = 2},
-                                     &sweep_folder, &err),
-                     FG_EINVAL);
+    const fg_sweep_options wrong = {.keys = keys, .key_count = 2, .fit.fast_dev_run = true};
+    assert_int_equal(fg_recipe_sweep(&recipe, &wrong, &sweep_folder, &err), FG_EINVAL);
     assert_null(sweep_folder);
     const fg_sweep_options newer = {.keys = keys, .key_count = 2, .reserved = {0, 0, 0, 1}};
     assert_int_equal(fg_recipe_sweep(&recipe, &newer, &sweep_folder, &err), FG_EINVAL);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/alloc.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 
 /* The built-in keys are created once and never freed: create them before leaks are counted. */
 __attribute__((constructor)) static void make_keys(void)

@@ -5,7 +5,7 @@
 #define FGT_CONFIG_TEXT_H
 
 #include "fgt.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 
 /* The defaults overridden by a YAML text; fails the test if it is rejected. */
 static inline fgi_config *config_read(const char *yaml)

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/alloc.h"
-#include "recipe/config.h"
-#include "recipe/config_table.h"
-#include "recipe/run.h"
+#include "recipe/config/config.h"
+#include "recipe/config/config_table.h"
+#include "recipe/run/run.h"
 #include "config_text.h"
 #include "key_help.h"
 #include "golden.h"

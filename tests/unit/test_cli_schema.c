@@ -11,8 +11,8 @@
 
 #include "golden.h"
 #include "input/json_file.h"
-#include "recipe/run.h"
-#include "recipe/run_compare.h"
+#include "recipe/run/run.h"
+#include "recipe/run/run_compare.h"
 #include "report/run_view.h"
 #include "train/step/stage.h"
 #include "train/trainer.h"
@@ -520,11 +520,10 @@ static const struct {
 
 static void the_rate_of_a_resumed_run(void **state)
 {
-    static const fg_recipe_options options, dev = {.fit.fast_dev_run = true};
     (void)state;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         fg_error err = {0};
-        fg_recipe r = {.options = &dev, .folder = (char *)fgt_temp_folder()};
+        fg_recipe r = {.fit.fast_dev_run = true, .folder = (char *)fgt_temp_folder()};
         r.origin.ckpt = (void *)&r; /* is not read */
         r.c = fgi_config_create(NULL, &err);
         assert_int_equal(fgi_config_override(r.c, "optimizer.lr=9", &err), FG_OK);
@@ -533,7 +532,7 @@ static void the_rate_of_a_resumed_run(void **state)
         fgt_ok(fgi_run_lr_apply(&r, &err)); /* without a search */
         assert_int_equal(fgi_config_override(r.c, "tuner.lr_find=true", &err), FG_OK);
         fgt_ok(fgi_run_lr_apply(&r, &err));
-        r.options = &options;
+        r.fit.fast_dev_run = false;
         const fg_status status = fgi_run_lr_apply(&r, &err);
         assert_int_equal(status == FG_OK, results[i].message == NULL);
         if (results[i].message != NULL)
@@ -633,11 +632,12 @@ static void put_evaluation(fgi_buf *out, size_t i, fg_dataset *val)
     static fg_trainer trainer;
     static const char *words[] = {"cat", "dog", "owl", NULL};
     fg_error err = {0};
-    const fg_recipe_options options = {.kind = evaluations[i].kind,
-                                       .fit.fast_dev_run = evaluations[i].is_dev,
-                                       .message = put_line,
-                                       .message_self = out};
-    fg_recipe r = {.options = &options, .trainer = &trainer, .fit_data.val = val};
+    const fg_recipe_options options = {.message = put_line, .message_self = out};
+    fg_recipe r = {.options = options,
+                   .kind = evaluations[i].kind,
+                   .fit.fast_dev_run = evaluations[i].is_dev,
+                   .trainer = &trainer,
+                   .fit_data.val = val};
     r.c = fgi_config_create(NULL, &err);
     if (evaluations[i].key != NULL)
         assert_int_equal(fgi_config_override(r.c, evaluations[i].key, &err), FG_OK);
@@ -686,9 +686,8 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
     static const uint8_t x[2 * 8 * 8 * 3] = {0};
     static const fg_field field = {"x", {.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}}};
     const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
-    const fg_recipe_options options = {.kind = kind};
     fg_error err = {0};
-    fg_recipe r = {.options = &options, .trainer = &trainer, .folder = (char[]){"run"}};
+    fg_recipe r = {.kind = kind, .trainer = &trainer, .folder = (char[]){"run"}};
     fgt_ok(
         fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &r.fit_data.val, &err));
     r.c = fgi_config_create(NULL, &err);
@@ -758,8 +757,7 @@ static void reports_have_an_end(void **state)
         const char *word;
     } all[] = {{FG_OK, "finished"}, {FG_ESTOPPED, "stopped"}, {FG_ENUMERIC, "failed"}};
     static fg_trainer trainer;
-    const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
-    fg_recipe r = {.options = &options,
+    fg_recipe r = {.kind = FG_RECIPE_FIT,
                    .command = "fit",
                    .trainer = &trainer,
                    .folder = (char *)fgt_temp_folder()};
@@ -787,7 +785,6 @@ static void fewer_classes_are_evaluated(void **state)
     static const float x[4] = {0};
     static const int32_t y[2] = {0, 1};
     static const fg_type rows = {FG_F32, 2, {2, 2}}, labels = {FG_S32, 1, {2}};
-    const fg_recipe_options options = {.kind = FG_RECIPE_VALIDATE};
     char keys[2][512];
     const char *folder = fgt_temp_folder();
     (void)state;
@@ -796,7 +793,7 @@ static void fewer_classes_are_evaluated(void **state)
     for (int classes = 1; classes < 4; classes++) {
         fg_error err = {0};
         fgi_run_data data;
-        fg_recipe r = {.options = &options,
+        fg_recipe r = {.kind = FG_RECIPE_VALIDATE,
                        .c = fgi_config_create(NULL, &err),
                        .schema = {.format = "npy",
                                   .input = {FG_F32, 1, {2}},

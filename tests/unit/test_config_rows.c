@@ -12,10 +12,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "golden.h"
-#include "recipe/config.h"
-#include "recipe/run.h"
-#include "recipe/run_format.h"
-#include "recipe/run_record.h"
+#include "recipe/config/config.h"
+#include "recipe/run/run.h"
+#include "recipe/run/run_format.h"
 #include "train/watch/call.h"
 #include "base/print.h"
 #include "option/option.h"
@@ -110,8 +109,7 @@ static int close_registry(void **state)
 /* Reads a configuration and adds what it lists to a Trainer. */
 static fg_status add_all(const char *yaml, fg_recipe_kind kind, fg_error *err)
 {
-    const fg_recipe_options o = {.kind = kind};
-    fg_recipe r = {.options = &o, .c = fgi_config_create(registry, err)};
+    fg_recipe r = {.kind = kind, .c = fgi_config_create(registry, err)};
     fg_status status = r.c != NULL ? FG_OK : FG_ENOMEM;
     created[0] = '\0';
     made = destroyed = 0;
@@ -341,34 +339,32 @@ enum { MOST_KEYS = 12 };
 
 static const struct {
     bool has_val;
-    const char *profile, *keys[MOST_KEYS]; /* profile: of the command line; NULL: not given */
+    const char *keys[MOST_KEYS];
 } trainers[] = {
-    {true, NULL, {NULL}},
-    {false, "", {"trainer.max_steps=7", "trainer.limit_train_batches=0.25", "trainer.seed=3"}},
-    {true, "5:6", {"trainer.max_steps=7", "trainer.max_epochs=2", "trainer.profile=8:9"}},
-    {true, NULL, {"trainer.max_epochs=-1", "trainer.profile=8:9", "trainer.max_time=90s"}},
-    {true, NULL, {"trainer.max_epochs=-1", "trainer.max_steps=7"}},
+    {true, {NULL}},
+    {false,
+     {"trainer.max_steps=7", "trainer.limit_train_batches=0.25", "trainer.seed=3",
+      "trainer.profile=auto"}},
+    {true, {"trainer.max_steps=7", "trainer.max_epochs=2", "trainer.profile=5:6"}},
+    {true, {"trainer.max_epochs=-1", "trainer.profile=8:9", "trainer.max_time=90s"}},
+    {true, {"trainer.max_epochs=-1", "trainer.max_steps=7"}},
     {true,
-     NULL,
      {"trainer.limit_train_batches=1.0", "trainer.limit_val_batches=0.5",
       "trainer.overfit_batches=1.0", "trainer.val_every_epochs=0", "trainer.ckpt_every_epochs=0",
       "trainer.keep_checkpoints=0", "trainer.divergence_factor=0", "trainer.monitor=val_acc",
       "trainer.ckpt_every_steps=11"}},
     {true,
-     NULL,
      {"trainer.limit_train_batches=12", "trainer.limit_val_batches=13",
       "trainer.overfit_batches=14", "trainer.val_every_epochs=15", "trainer.val_every_steps=16",
       "trainer.ckpt_every_epochs=17", "trainer.keep_checkpoints=18", "trainer.save_top_k=9",
       "trainer.divergence_factor=20", "trainer.divergence_patience=21",
       "trainer.ckpt_every_time=22s", "trainer.ckpt_name={step}"}},
     {true,
-     NULL,
      {"trainer.accelerator=cpu", "trainer.devices=[0,2]", "trainer.strategy=ddp",
       "trainer.lr_scaling=sqrt", "trainer.base_batch_size=23", "trainer.sanity_val_steps=24",
       "trainer.log_every=25", "trainer.accumulate_grad_batches=26", "trainer.monitor=val_acc",
       "trainer.gradient_clip_val=0.5", "trainer.monitor_mode=min", "trainer.watchdog_s=27"}},
     {true,
-     NULL,
      {"trainer.val_every_epochs=0", "trainer.rollback_lr_factor=0.125", "trainer.max_rollbacks=28",
       "trainer.on_divergence=rollback", "trainer.precision=bf16-true",
       "trainer.stochastic_rounding=true", "trainer.detect_anomaly=true",
@@ -432,9 +428,8 @@ static void a_trainer_gets_every_option(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof trainers / sizeof trainers[0]; i++) {
         fg_error err = {0};
-        const fg_recipe_options o = {.fit = {.profile = trainers[i].profile, .overwrite = i == 1}};
         fg_recipe r = {
-            .options = &o, .folder = (char[]){"run"}, .c = fgi_config_create(NULL, &err)};
+            .fit.overwrite = i == 1, .folder = (char[]){"run"}, .c = fgi_config_create(NULL, &err)};
         for (int k = 0; k < MOST_KEYS && trainers[i].keys[k] != NULL; k++) {
             if (fgi_config_override(r.c, trainers[i].keys[k], &err) != FG_OK)
                 fail_msg("%s", err.message);
@@ -502,7 +497,7 @@ static void curves_are_recorded(void **state)
     void *self;
     const fg_recipe_options o = {.message = hear, .message_self = &heard};
     (void)state;
-    recorded = (fg_recipe){.options = &o};
+    recorded = (fg_recipe){.options = o};
     fgt_ok(fg_trainer_create(NULL, &recorded.trainer, &err));
     fgt_ok(fgi_run_record_add(&recorded, &err));
     const fgi_run_curve *curves = recorded.record->curves;

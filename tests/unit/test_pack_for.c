@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "plan_process.h"
-#include "recipe/for_program.h"
+#include "recipe/plan/run_plan.h"
 
 #define YAML                                                                                       \
     "task: classification\nmodel: {name: resnet18}\noptimizer: {name: sgd, lr: 0.1}\n"             \

@@ -17,7 +17,8 @@
 #include "input/json_file.h"
 #include "pjrt/plugin.h"
 #include "plan_process.h"
-#include "recipe/run.h"
+#include "recipe/run/run.h"
+#include "recipe/plan/run_plan.h"
 #include "report/run_view.h"
 #include "train/trainer.h"
 
@@ -257,10 +258,9 @@ static void a_host_loads_its_part(void **state)
     static const fg_field field = {"x", {.dtype = FG_F32, .rank = 1, .dim = {2}}};
     static fg_client client;
     static fg_trainer trainer = {.client = &client};
-    const fg_recipe_options options = {.plan.input_rate = "250,decode,0.5"};
     const fg_plan plan = {.global_batch_size = 100, .step_s = 0.1};
     fg_error err = {0};
-    fg_recipe r = {.options = &options, .trainer = &trainer};
+    fg_recipe r = {.plan_options.input_rate = "250,decode,0.5", .trainer = &trainer};
     fgt_ok(
         fg_dataset_from_arrays(&(fg_dataset_spec){.count = 4, .fields = &field, .field_count = 1},
                                (const void *const[]){x}, FG_BORROW, &r.data.train, &err));

@@ -17,11 +17,10 @@
 #include "init.h"
 #include "key_help.h"
 #include "input/json_file.h"
-#include "recipe/config.h"
-#include "recipe/for_program.h"
-#include "recipe/run.h"
-#include "recipe/run_infer.h"
-#include "recipe/run_origin.h"
+#include "recipe/config/config.h"
+#include "recipe/folder/run_dir.h"
+#include "recipe/run/run.h"
+#include "recipe/folder/run_origin.h"
 #include "report/reports.h"
 #include "show.h"
 
@@ -53,7 +52,7 @@ static void overrides_win(void **state)
                                             "trainer.global_batch_size=6"};
     fgt_ok(fg_recipe_open(
         &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 3},
-        &recipe, &err));
+        NULL, &recipe, &err));
     fgt_ok(fg_recipe_text_of(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  hidden: [8, 9]\n"));
     assert_non_null(strstr(text, "  lr: 0.25\n"));
@@ -79,42 +78,48 @@ static void overrides_win(void **state)
     fg_recipe_close(recipe);
 }
 
-static void refuses(fg_recipe_options options, fg_status status, const char *part)
+static void refuses_command(fg_recipe_options options, fg_recipe_command command, fg_status status,
+                            const char *part)
 {
     fg_error err = {0};
     fg_recipe *recipe = (fg_recipe *)&err;
-    assert_int_equal(fg_recipe_open(&options, &recipe, &err), status);
+    assert_int_equal(fg_recipe_open(&options, &command, &recipe, &err), status);
     assert_null(recipe);
     assert_int_equal(err.status, status);
     if (strstr(err.message, part) == NULL)
         fail_msg("'%s' is not in '%s'", part, err.message);
 }
 
+static void refuses(fg_recipe_options options, const char *part)
+{
+    refuses_command(options, (fg_recipe_command){.kind = FG_RECIPE_FIT}, FG_EINVAL, part);
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    const char *const unknown[] = {"optimizer.lrr=1"};
-    refuses((fg_recipe_options){.config = "no.yaml"}, FG_EINVAL, "no.yaml");
-    refuses((fg_recipe_options){.overrides = unknown, .override_count = 1}, FG_EINVAL,
+    const fg_recipe_options none = {.config = NULL};
+    const char *const unknown[] = {"optimizer.lrr=1"}, *const resume[] = {"trainer.resume=last"};
+    refuses((fg_recipe_options){.config = "no.yaml"}, "no.yaml");
+    refuses((fg_recipe_options){.overrides = unknown, .override_count = 1},
             "--optimizer.lrr: unknown key: did you mean 'optimizer.lr'?");
-    refuses((fg_recipe_options){.kind = (fg_recipe_kind)8}, FG_EINVAL,
-            "fg_recipe_options.kind is 8: expected at most 7");
-    refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
-    refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
-    refuses((fg_recipe_options){.fit.reserved = {0, 1}}, FG_EINVAL, "fg_fit_options");
-    refuses((fg_recipe_options){.evaluate.reserved = {0, 1}}, FG_EINVAL, "fg_evaluate_options");
-    refuses((fg_recipe_options){.predict.reserved = {0, 1}}, FG_EINVAL, "fg_predict_options");
-    refuses((fg_recipe_options){.plan.reserved = {0, 1}}, FG_EINVAL, "fg_plan_options");
-    refuses((fg_recipe_options){.kind = FG_RECIPE_TEST, .fit.overwrite = true}, FG_EINVAL,
-            "fg_recipe_options.fit is set, but kind is 2");
-    refuses((fg_recipe_options){.kind = FG_RECIPE_PREDICT, .evaluate.data = "x"}, FG_EINVAL,
-            "fg_recipe_options.evaluate is set, but kind is 3");
-    refuses((fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .predict.data = "x"}, FG_EINVAL,
-            "fg_recipe_options.predict is set, but kind is 1");
-    refuses((fg_recipe_options){.plan.no_search = true}, FG_EINVAL,
-            "fg_recipe_options.plan is set, but kind is 0");
-    refuses((fg_recipe_options){.fit = {.resume = "", .overwrite = true}}, FG_EINVAL,
-            "--overwrite");
+    refuses((fg_recipe_options){.reserved = {0, 1}}, "fg_recipe_options");
+    const struct {
+        fg_recipe_command command;
+        const char *part;
+    } commands[] = {
+        {{.kind = (fg_recipe_kind)8}, "fg_recipe_command.kind is 8: expected at most 7"},
+        {{.kind = FG_RECIPE_PLAN}, "topology"},
+        {{.reserved = {0, 1}}, "fg_recipe_command"},
+        {{.fit.reserved = {0, 1}}, "fg_fit_options"},
+        {{.kind = FG_RECIPE_TEST, .evaluate.reserved = {0, 1}}, "fg_evaluate_options"},
+        {{.kind = FG_RECIPE_PREDICT, .evaluate.reserved = {0, 1}}, "fg_evaluate_options"},
+        {{.kind = FG_RECIPE_PLAN, .plan.reserved = {0, 1}}, "fg_plan_options"},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        refuses_command(none, commands[i].command, FG_EINVAL, commands[i].part);
+    refuses_command((fg_recipe_options){.overrides = resume, .override_count = 1},
+                    (fg_recipe_command){.fit.overwrite = true}, FG_EINVAL, "--overwrite");
 }
 
 static void remember(void *self, fg_log_level level, const char *text)
@@ -133,7 +138,7 @@ static void a_failed_run_is_reported(void **state)
     const char *text;
     char said[2048] = "";
     fgt_ok(fg_recipe_open(
-        &(fg_recipe_options){.config = "run.yaml", .message = remember, .message_self = said},
+        &(fg_recipe_options){.config = "run.yaml", .message = remember, .message_self = said}, NULL,
         &recipe, &err));
     assert_string_equal(said, "");
     assert_int_not_equal(fg_recipe_run(recipe, &err), FG_OK); /* no such accelerator here */
@@ -193,7 +198,7 @@ static fg_status open_and_run(fg_error *err)
                                             "data.ignore=[b]", "trainer.precision=fp32"};
     fg_status status = fg_recipe_open(
         &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 4},
-        &recipe, err);
+        NULL, &recipe, err);
     if (status == FG_OK)
         status = fg_recipe_text_of(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, err);
     if (status == FG_OK)

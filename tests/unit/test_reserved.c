@@ -389,7 +389,7 @@ static const char *const filled[] = {
 /* Refused, or filled and cleared, in test_recipe.c, test_pack_round_trip.c and test_packer.c,
  * test_lr_find.c, test_profile.c, test_sweep.c. */
 static const char *const elsewhere[] = {
-    "fg_fit_options",         "fg_evaluate_options",   "fg_predict_options",     "fg_plan_options",
+    "fg_fit_options",         "fg_evaluate_options",   "fg_recipe_command",      "fg_plan_options",
     "fg_recipe_options",      "fg_pack_entry",         "fg_pack_options",        "fg_pack_report",
     "fg_pack_arrays_options", "fg_pack_export_result", "fg_pack_writer_options", "fg_pack_built",
     "fg_lr_find_options",     "fg_sweep_options",      "fg_profile_info",

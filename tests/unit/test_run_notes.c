@@ -17,9 +17,9 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "pjrt/plugin.h"
-#include "recipe/run_format.h"
-#include "recipe/run_record.h"
-#include "recipe/sweep_record.h"
+#include "recipe/run/run.h"
+#include "recipe/run/run_format.h"
+#include "recipe/sweep/sweep.h"
 #include "train/step/stage.h"
 #include "train/trainer.h"
 
@@ -75,7 +75,7 @@ static void put_image_notes(fgi_buf *out)
     for (size_t i = 0; i < sizeof changed_images / sizeof changed_images[0]; i++) {
         fg_error err = {0};
         const fg_recipe_options options = {.message = put_note, .message_self = out};
-        fg_recipe r = {.options = &options, .c = config_of(out, changed_images[i].keys)};
+        fg_recipe r = {.options = options, .c = config_of(out, changed_images[i].keys)};
         r.task.input = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}};
         r.task.encodings[i % 2].coding =
             changed_images[i].is_whole ? FG_IMAGE_DCT : FG_IMAGE_PIXELS;
@@ -115,7 +115,7 @@ static void put_validation_notes(fgi_buf *out)
     for (size_t i = 0; i < sizeof validations / sizeof validations[0]; i++) {
         fg_error err = {0};
         const fg_recipe_options options = {.message = put_note, .message_self = out};
-        fg_recipe r = {.options = &options, .c = config_of(out, validations[i].keys)};
+        fg_recipe r = {.options = options, .c = config_of(out, validations[i].keys)};
         fgi_buf_printf(out, "%d samples%s\n", validations[i].samples,
                        validations[i].is_used ? "" : ", not used");
         if (validations[i].samples >= 0)
@@ -138,7 +138,7 @@ static void put_damage_notes(fgi_buf *out)
                                                   {"data.format=pack"}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const fg_recipe_options options = {.message = put_note, .message_self = out};
-        fg_recipe r = {.options = &options, .c = config_of(out, keys[i])};
+        fg_recipe r = {.options = options, .c = config_of(out, keys[i])};
         for (int count = 1; count <= 2; count++) {
             fgi_run_note_damaged(&r, count, "'cat/1.jpg': is empty");
             fgi_run_note_flawed(&r, count, "'cat/2.jpg': is truncated");
@@ -160,11 +160,10 @@ static void put_notes_of_default_data(fgi_buf *out)
         {"data.format=idx"},
         {NULL}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        fg_recipe_options options = {
-            .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = out};
-        fg_recipe r = {.options = &options, .c = config_of(out, keys[i])};
+        fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = options, .kind = FG_RECIPE_PREDICT, .c = config_of(out, keys[i])};
         fgi_run_note_default_data(&r);
-        options.kind = FG_RECIPE_TEST; /* no default */
+        r.kind = FG_RECIPE_TEST; /* no default */
         fgi_run_note_default_data(&r);
         fgi_config_destroy(r.c);
     }
@@ -263,10 +262,11 @@ static void jobs_are_queued_again(void **state)
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
         char key[64];
         fgi_buf said = {0}, unused = {0};
-        const fg_recipe_options options = {
-            .kind = jobs[i].kind, .message = put_note, .message_self = &said};
-        fg_recipe r = {
-            .options = &options, .trainer = &trainer, .outcome.train.stop_signal = jobs[i].signal};
+        const fg_recipe_options options = {.message = put_note, .message_self = &said};
+        fg_recipe r = {.options = options,
+                       .kind = jobs[i].kind,
+                       .trainer = &trainer,
+                       .outcome.train.stop_signal = jobs[i].signal};
         (void)snprintf(key, sizeof key, "trainer.slurm_requeue%s", jobs[i].key);
         r.c = config_of(&unused, (const char *const[MOST_KEYS]){key});
         client.info.process_index = jobs[i].process;
@@ -304,10 +304,10 @@ static void lines_of_a_format(void **state)
         fg_error err = {0};
         fgi_buf said = {0}, unused = {0};
         fgi_run_format format;
-        const fg_recipe_options options = {.kind = i == 0 ? FG_RECIPE_FIT : FG_RECIPE_VALIDATE,
-                                           .message = put_note,
-                                           .message_self = &said};
-        fg_recipe r = {.options = &options, .c = config_of(&unused, csv)};
+        const fg_recipe_options options = {.message = put_note, .message_self = &said};
+        fg_recipe r = {.options = options,
+                       .kind = i == 0 ? FG_RECIPE_FIT : FG_RECIPE_VALIDATE,
+                       .c = config_of(&unused, csv)};
         fgt_ok(fgi_run_format_init(r.c, &r, true, &format, &err));
         for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
             format.request.say(format.request.say_self, lines[k].level, lines[k].line);
@@ -347,9 +347,9 @@ static void adopts(size_t i)
     char text[64];
     fg_error err = {0};
     fgi_buf said = {0};
-    const fg_recipe_options options = {
-        .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = &said};
-    fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
+    const fg_recipe_options options = {.message = put_note, .message_self = &said};
+    fg_recipe r = {
+        .options = options, .kind = FG_RECIPE_PREDICT, .c = fgi_config_create(NULL, &err)};
     (void)snprintf(text, sizeof text, "data: {format: %s}\n", adopted[i].trained);
     assert_int_equal(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err), FG_OK);
     assert_int_equal(fgi_config_override(r.c, adopted[i].given, &err), FG_OK);
@@ -487,8 +487,7 @@ static const struct {
 static void put_summary(fgi_buf *out, size_t i)
 {
     fgi_buf text = {0};
-    const fg_recipe_options options = {.kind = summaries[i].kind};
-    fg_recipe r = {.options = &options,
+    fg_recipe r = {.kind = summaries[i].kind,
                    .command = "command",
                    .folder = (char[]){"run"},
                    .outcome = {.train = numbers,
@@ -602,8 +601,7 @@ static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const ch
     fg_error err = {0};
     fgi_buf text = {0};
     static fg_trainer trainer; /* without a client */
-    const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
-    fg_recipe r = {.options = &options,
+    fg_recipe r = {.kind = FG_RECIPE_FIT,
                    .command = "fit",
                    .trainer = &trainer,
                    .outcome = {.train = numbers},
@@ -660,7 +658,7 @@ static void put_batch_notes(fgi_buf *out, size_t i)
     fg_error err = {0};
     const fg_recipe_options options = {.message = put_note, .message_self = out};
     fg_recipe r = {
-        .options = &options,
+        .options = options,
         .trainer = &trainer,
         .fit_data = {.batch_size = batches[i].batch, .global_batch_size = batches[i].global}};
     fgi_buf_printf(out, "%d shards, batch %d, of all %d, %d samples\n", batches[i].shards,

@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "recipe/for_program.h"
+#include "recipe/folder/run_dir.h"
 #include "report/reports.h"
 #include "doc/doc.h"
 

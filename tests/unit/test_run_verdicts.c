@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "recipe/config.h"
+#include "recipe/config/config.h"
 #include "report/reports.h"
 #include "verdict/verdict.h"
 

@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "input/json_file.h"
-#include "recipe/sweep_grid.h"
-#include "recipe/sweep_record.h"
+#include "recipe/sweep/sweep.h"
 
 static fg_error err;
 

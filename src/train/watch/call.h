@@ -1,4 +1,4 @@
-/* call.h - a public call of the Trainer: what it is and reports, who is told of its events, the
+/* call.h - a public call of the Trainer: what it is and reports, who receives its events, the
  * folder that it uses, and the signals that may end it.
  *
  * SPDX-License-Identifier: Apache-2.0 */

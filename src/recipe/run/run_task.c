@@ -1,0 +1,466 @@
+/* run_task.c - creates the task of a configuration: model, loss and optimizer.
+ *
+ * Inputs are uploaded in the dtype of the files, and cast to f32, scaled and normalized on the
+ * device. Classification uses cross-entropy and accuracy; regression uses the mean squared error of
+ * the standardized target, and MAE, RMSE and R^2 in the target's unit. The targets of a CSV are
+ * standardized by its dataset, those of .npy files here, on the device.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fulgurite/decode.h>
+
+#include "recipe/run/run.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "option/option.h"
+
+/* ---- model ----------------------------------------------------------------------------------- */
+
+/* Freezes by the patterns of model.freeze; an error is recorded in the module. */
+static void freeze(const fgi_run_task *t, fg_module *root)
+{
+    const fg_strings *patterns = &t->c->model.freeze;
+    fg_error err = {0};
+    for (size_t i = 0; i < patterns->count && fg_module_error(root, NULL) == FG_OK; i++) {
+        const fg_status status = fg_module_freeze(root, patterns->at[i], NULL, &err);
+        if (status == FG_OK)
+            continue;
+        (void)fgi_context(&err, status, "%s", fgi_config_where(t->c, "model.freeze"));
+        fg_module_fail(root, &err);
+    }
+}
+
+static void build(void *self, fg_module *root)
+{
+    fgi_run_task *t = self;
+    fg_model_options options = {
+        .entry = t->model_entry,
+        .values = t->model_values,
+        .input = t->input,
+        .outputs = t->outputs,
+    };
+    if (t->image[0] > 0)
+        memcpy(options.image, t->augment.count > 0 ? t->input.dim : t->image, sizeof t->image);
+    fg_here(t->file, t->line);
+    options.input.dtype = FG_F32; /* the result of `prepare` */
+    t->model = fg_model_create(root, &options);
+    freeze(t, root);
+    t->frozen = fg_module_frozen_count(root);
+}
+
+/* The input of a batch as stored; encoded images of any of the datasets as pixels. */
+static fg_tensor decoded(const fgi_run_task *t, fg_tensor x)
+{
+    const fg_type *type = fg_tensor_type(x);
+    for (int i = 0; i < t->encoding_count; i++) {
+        const fg_type stored = fg_image_encoding_type(&t->encodings[i]);
+        if (type->rank == 2 && type->dtype == stored.dtype && type->dim[1] == stored.dim[0])
+            return fg_decode_images(x, &t->encodings[i]);
+    }
+    return x;
+}
+
+void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data)
+{
+    const fg_dataset *const datasets[] = {data->train, data->val, data->test};
+    for (size_t i = 0; i < sizeof(datasets) / sizeof(datasets[0]); i++) {
+        const fg_image_encoding *e = datasets[i] != NULL ? fg_dataset_encoding(datasets[i]) : NULL;
+        if (e != NULL)
+            task->encodings[task->encoding_count++] = *e;
+    }
+}
+
+/* The input of a batch, T[B, ...] as stored -> f32[B, ...]: decoded, scaled, augmented and
+ * normalized. Mixing samples replaces *target, which may be NULL. */
+static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch, fg_tensor *target)
+{
+    fg_tensor x = decoded(t, fg_batch_at(batch, 0));
+    fg_trace *trace = fg_tensor_trace(x);
+    x = fg_cast(x, fg_trace_float(trace));
+    if (t->scale != 1)
+        x = fg_mul_scalar(x, t->scale);
+    x = fgi_run_augment(t, x, batch, target);
+    const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)t->c->data.mean.count}};
+    const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)t->c->data.std.count}};
+    if (t->mean != NULL)
+        x = fg_sub(x, fg_constant(trace, &mean, t->mean));
+    if (t->std != NULL)
+        x = fg_div(x, fg_constant(trace, &std, t->std));
+    return x;
+}
+
+/* Logits f32[B, C], or predicted values: f32[B] or f32[B, K]. */
+static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch, fg_tensor *target)
+{
+    fg_here(t->file, t->line);
+    const fg_tensor y = fg_model_apply(t->model, prepare(t, batch, target));
+    if (t->is_classification || t->target.rank != 0)
+        return y;
+    return fg_reshape(y, FG_DIMS(-1));
+}
+
+static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fgi_run_task *t = self;
+    fg_tensor target = fgi_run_augment_target(t, batch);
+    const fg_tensor y = forward(t, batch, &target);
+    if (t->is_classification) { /* of mixed samples, the label of the first */
+        fg_step_log_classification(step, y, fg_batch_at(batch, 1));
+        return t->loss->apply(y, target, t->loss_options);
+    }
+    if (t->target.rank > 1)
+        target = fg_flatten(target, 1);
+    target = fg_cast(target, FG_F32);
+    if (t->standardises)
+        target = fg_mul_scalar(fg_add_scalar(target, -t->target_mean), 1 / t->target_deviation);
+    fg_step_log_regression(
+        step, y, target,
+        &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
+    return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_options);
+}
+
+static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fgi_run_task *t = self;
+    (void)step;
+    const fg_tensor y = forward(t, batch, NULL);
+    if (t->is_classification)
+        return fg_cast(fg_softmax(y), FG_F32);
+    return fg_add_scalar(fg_mul_scalar(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);
+}
+
+/* ---- optimizer ------------------------------------------------------------------------------- */
+
+double fgi_run_task_lr(const fgi_run_task *task)
+{
+    return fabs(fg_option_number(task->optimizer_values, "lr"));
+}
+
+static void say_frozen(const fgi_run_task *task, const fg_module *root)
+{
+    const int64_t frozen = fg_module_frozen_count(root), all = fg_module_parameter_count(root);
+    const char *by = frozen == task->frozen ? "model.freeze"
+                     : task->frozen == 0    ? "trainer.callbacks"
+                                            : "model.freeze, trainer.callbacks";
+    if (frozen > 0 && task->owner != NULL)
+        fgi_run_say(task->owner, FG_LOG_INFO,
+                    "note: %" PRId64 " of %" PRId64 " parameters are frozen (%s); %" PRId64
+                    " are trained",
+                    frozen, all, by, all - frozen);
+}
+
+static fg_optimizer *optimizer(void *self, fg_module *root)
+{
+    fgi_run_task *t = self;
+    say_frozen(t, root);
+    t->optimizer = fg_optimizer_create_with(root, t->optimizer_entry, t->optimizer_values);
+    if (t->optimizer != NULL && isfinite(t->found_lr))
+        fg_optimizer_set_lr(t->optimizer, t->found_lr);
+    return t->optimizer;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The task's default loss unless the configuration names one. */
+static fg_status find_loss(fgi_run_task *t, fg_error *err)
+{
+    const fgi_config *c = t->c;
+    const fg_registry *registry = c->registry;
+    const char *task = c->task;
+    const bool is_auto = strcmp(c->loss.name, "auto") == 0;
+    for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_LOSS) && is_auto; i++) {
+        t->loss = (const fg_loss_entry *)fg_registry_at(registry, FG_REGISTRY_LOSS, i);
+        if (strcmp(t->loss->task, task) == 0)
+            break;
+    }
+    if (!is_auto)
+        t->loss = (const fg_loss_entry *)fgi_config_entry(c, FG_REGISTRY_LOSS, "loss.name", err);
+    if (t->loss == NULL)
+        return err->status;
+    if (strcmp(t->loss->task, task) != 0)
+        return fgi_fail(err, FG_EINVAL, "%s: '%s' is for task %s: expected a loss for task %s",
+                        fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task, task);
+    FGI_TRY(fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err));
+    return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
+}
+
+static fg_status fill_schedule(fgi_run_task *t, const fg_schedule_entry *row, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    FGI_TRY(fgi_config_select(t->c, "schedule", &row->entry, &values, err));
+    fg_status status = fgi_row_create(&row->entry, values, &t->schedule_options, err);
+    if (status == FG_OK && row->check != NULL && row->check(t->schedule_options, err) != FG_OK)
+        status = fgi_option_add_place(values, err->status, err);
+    fg_option_values_destroy(values);
+    t->schedule = (fg_schedule){.row = row, .options = t->schedule_options, .is_complete = true};
+    return status;
+}
+
+static fg_status find_rows(fgi_run_task *t, fg_error *err)
+{
+    const fgi_config *c = t->c;
+    t->model_entry =
+        (const fg_model_entry *)fgi_config_entry(c, FG_REGISTRY_MODEL, "model.name", err);
+    t->optimizer_entry = (const fg_optimizer_entry *)fgi_config_entry(c, FG_REGISTRY_OPTIMIZER,
+                                                                      "optimizer.name", err);
+    const fg_schedule_entry *schedule =
+        (const fg_schedule_entry *)fgi_config_entry(c, FG_REGISTRY_SCHEDULE, "schedule.name", err);
+    if (t->model_entry == NULL || t->optimizer_entry == NULL || schedule == NULL)
+        return err->status;
+    FGI_TRY(find_loss(t, err));
+    FGI_TRY(fgi_config_select(c, "model", &t->model_entry->entry, &t->model_values, err));
+    FGI_TRY(
+        fgi_config_select(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
+    return fill_schedule(t, schedule, err);
+}
+
+/* ---- settings derived from the data ---------------------------------------------------------- */
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The model may have more outputs than the data have classes. */
+static fg_status name_classes(fgi_run_task *t, fg_error *err)
+{
+    const fgi_run_schema *schema = t->schema;
+    t->task.class_count = t->outputs;
+    if (schema->class_names == NULL)
+        return FG_OK;
+    t->class_names = fgi_calloc((size_t)t->outputs, sizeof(char *));
+    if (t->class_names == NULL)
+        return fgi_no_memory(err);
+    for (int64_t i = 0; i < schema->class_count && i < t->outputs; i++)
+        t->class_names[i] = schema->class_names[i];
+    t->task.class_names = t->class_names;
+    return FG_OK;
+}
+
+static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *err)
+{
+    int64_t classes = t->schema->class_count;
+    if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
+        char type[96];
+        return fgi_fail(err, FG_EINVAL,
+                        "task classification: the target is %s: expected integer class indices, "
+                        "s32[], starting at 0 (for numbers, set task: regression)",
+                        fg_type_format(&t->target, type, sizeof(type)));
+    }
+    if (c->model.classes != FG_AUTO && c->model.classes < classes)
+        return fgi_fail(err, FG_EINVAL, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
+                        fgi_config_where(c, "model.classes"), c->model.classes, classes);
+    if (c->model.classes != FG_AUTO)
+        classes = c->model.classes;
+    t->outputs = larger(classes, 2);
+    return name_classes(t, err);
+}
+
+/* data.mean or data.std: one number, or one for each channel. */
+static fg_status read_channels(const fgi_run_task *t, const char *key, const fg_floats *given,
+                               float **out, fg_error *err)
+{
+    const fg_type *input = &t->input;
+    const int64_t channels = input->rank > 0 ? input->dim[input->rank - 1] : 1;
+    if (given->count > 1 && (int64_t)given->count != channels) {
+        char each[64] = ", for the only channel";
+        if (channels > 1)
+            (void)fgi_snprintf(each, sizeof(each), " or %" PRId64 ", one for each channel",
+                               channels);
+        return fgi_fail(err, FG_EINVAL, "%s has %zu numbers: expected 1%s",
+                        fgi_config_where(t->c, key), given->count, each);
+    }
+    if (given->count > 0 && (*out = fgi_calloc(given->count, sizeof **out)) == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < given->count; i++)
+        (*out)[i] = (float)given->at[i];
+    return FG_OK;
+}
+
+/* data.scale; auto depends on the dtype of the stored samples. */
+static double scale_of(const fgi_config *c, const fg_type *input)
+{
+    if (!isnan(c->data.scale))
+        return c->data.scale;
+    return fg_dtype_is_float(input->dtype) ? 1 : 1.0 / 255;
+}
+
+fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, fgi_run_task *out,
+                            fg_error *err)
+{
+    static const fg_task_ops ops = {.build = build,
+                                    .train_step = loss,
+                                    .val_step = loss,
+                                    .predict_step = predict,
+                                    .optimizer = optimizer};
+    *out = (fgi_run_task){.c = c, .schema = schema, .found_lr = (double)NAN};
+    out->file = fgi_config_file(c, "model.name", &out->line);
+    FGI_TRY(find_rows(out, err));
+    out->input = schema->input;
+    out->target = schema->target;
+    out->scale = scale_of(c, &out->input);
+    FGI_TRY(fgi_run_augment_init(c, out, err));
+    fgi_run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
+    out->standardises = schema->target_deviation > 0;
+    out->is_classification = strcmp(c->task, "classification") == 0;
+    out->outputs = fg_type_count(&out->target);
+    out->task = (fg_task){.name = c->model.name, .self = out, .ops = &ops};
+    if (out->is_classification && find_classes(c, out, err) != FG_OK)
+        return err->status;
+    for (size_t i = 0; i < 3; i++)
+        out->image[i] = fg_option_int_at(c->values, "data.image", i);
+    FGI_TRY(read_channels(out, "data.mean", &c->data.mean, &out->mean, err));
+    return read_channels(out, "data.std", &c->data.std, &out->std, err);
+}
+
+fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err)
+{
+    enum { SAMPLES = 64 };
+    void *rows[FG_MAX_FIELDS] = {NULL};
+    const int64_t count = fg_dataset_count(dataset);
+    fg_status status = FG_OK;
+    if (task->is_classification || task->standardises || task->target.rank != 0 ||
+        task->target.dtype != FG_F32 || fg_dataset_field_count(dataset) < 2)
+        return FG_OK;
+    for (int i = 0; i < fg_dataset_field_count(dataset) && status == FG_OK; i++) {
+        rows[i] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));
+        status = rows[i] != NULL ? FG_OK : fgi_no_memory(err);
+    }
+    for (int64_t i = 0; i < SAMPLES && i < count && status == FG_OK; i++) {
+        status = fg_dataset_read(dataset, i, rows, err);
+        const double value = status == FG_OK ? (double)*(const float *)rows[1] : 0;
+        task->target_center +=
+            isfinite(value) ? value / (double)(count < SAMPLES ? count : SAMPLES) : 0;
+    }
+    for (int i = 0; i < fg_dataset_field_count(dataset); i++)
+        fgi_free(rows[i]);
+    return status;
+}
+
+/* ---- class weights --------------------------------------------------------------------------- */
+
+static const char class_weight_key[] = "loss.class_weight";
+
+/* samples / (classes x samples of the class), as in scikit-learn, for `counts` that are replaced; 1
+ * for a class without samples. */
+static void balance(double *counts, int64_t classes)
+{
+    double samples = 0, present = 0;
+    for (int64_t i = 0; i < classes; i++) {
+        samples += counts[i];
+        present += counts[i] > 0;
+    }
+    for (int64_t i = 0; i < classes; i++)
+        counts[i] = counts[i] > 0 ? samples / (present * counts[i]) : 1;
+}
+
+/* "class weights (loss.class_weight: balanced): cat 0.6, dog 3" */
+static void say_weights(const fgi_run_task *t, const double *weights)
+{
+    enum { MOST = 10 };
+    fgi_buf text = {0};
+    for (int64_t i = 0; i < t->outputs && i < MOST; i++) {
+        const char *name = t->class_names != NULL ? t->class_names[i] : NULL;
+        fgi_buf_printf(&text, "%s", i > 0 ? ", " : "");
+        if (name != NULL)
+            fgi_buf_puts(&text, name);
+        else
+            fgi_buf_printf(&text, "%" PRId64, i);
+        fgi_buf_printf(&text, " %.3g", weights[i]);
+    }
+    if (t->owner != NULL && !text.failed)
+        fgi_run_say(t->owner, FG_LOG_INFO, "class weights of the training loss (%s): %s%s",
+                    class_weight_key, text.data, t->outputs > MOST ? ", ..." : "");
+    fgi_buf_fini(&text);
+}
+
+/* Counts the samples of each class. */
+static fg_status count_labels(const fgi_run_task *t, const fg_dataset *train, double *counts,
+                              fg_error *err)
+{
+    const int64_t samples = fg_dataset_count(train);
+    if (strcmp(t->c->data.sampling, "balanced") == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: data.sampling balanced has the same purpose: set only one of them",
+                        fgi_config_where(t->c, class_weight_key));
+    int32_t *labels = fgi_calloc((size_t)(samples > 0 ? samples : 0) + 1, sizeof *labels);
+    if (labels == NULL)
+        return fgi_no_memory(err);
+    fg_status status = fg_dataset_labels(train, labels, err);
+    for (int64_t i = 0; i < samples && status == FG_OK; i++)
+        if (labels[i] >= 0 && labels[i] < t->outputs)
+            counts[labels[i]]++;
+    fgi_free(labels);
+    return status == FG_OK
+               ? FG_OK
+               : fgi_context(err, status, "%s", fgi_config_where(t->c, class_weight_key));
+}
+
+/* Replaces class_weight balanced by numbers. */
+static fg_status weigh(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+{
+    fgi_buf list = {0};
+    double *weights = fgi_calloc((size_t)t->outputs, sizeof *weights);
+    fg_status status = weights != NULL ? count_labels(t, train, weights, err) : fgi_no_memory(err);
+    if (status == FG_OK) {
+        balance(weights, t->outputs);
+        say_weights(t, weights);
+        for (int64_t i = 0; i < t->outputs; i++)
+            fgi_buf_printf(&list, "%s%.9g", i > 0 ? "," : "", weights[i]);
+        status = fgi_buf_status(&list, err);
+    }
+    if (status == FG_OK)
+        status = fg_option_set(t->loss_values, "class_weight", list.data, NULL, err);
+    fgi_free(weights);
+    fgi_buf_fini(&list);
+    if (status != FG_OK)
+        return status;
+    fgi_free(t->loss_options);
+    return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
+}
+
+fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+{
+    const bool is_balanced =
+        t->is_classification && fg_option_count(t->c->values, class_weight_key) == 1 &&
+        strcmp(fg_option_string_at(t->c->values, class_weight_key, 0), "balanced") == 0;
+    if (train == NULL)
+        return FG_OK;
+    if (is_balanced)
+        FGI_TRY(weigh(t, train, err));
+    if (t->loss->check == NULL)
+        return FG_OK;
+    const fg_status status = t->loss->check(t->loss_options, t->outputs, err);
+    return status != FG_OK ? fgi_option_add_place(t->loss_values, status, err) : FG_OK;
+}
+
+json_t *fgi_run_task_describe(const fgi_run_task *task)
+{
+    fgi_run_preparation p = {.task = task->c->task,
+                             .outputs = task->outputs,
+                             .scale = task->scale,
+                             .mean = task->mean,
+                             .std = task->std,
+                             .mean_count = task->c->data.mean.count,
+                             .std_count = task->c->data.std.count};
+    memcpy(p.image, task->image, sizeof p.image);
+    return fgi_run_schema_describe(task->schema, &p);
+}
+
+void fgi_run_task_fini(fgi_run_task *task)
+{
+    fg_here(NULL, 0);
+    fgi_free(task->file);
+    fgi_free(task->class_names);
+    fgi_config_rows_free(&task->augment);
+    fg_option_values_destroy(task->model_values);
+    fg_option_values_destroy(task->optimizer_values);
+    fg_option_values_destroy(task->loss_values);
+    fgi_free(task->loss_options);
+    fgi_free(task->schedule_options);
+    fgi_free(task->mean);
+    fgi_free(task->std);
+    *task = (fgi_run_task){.c = NULL};
+}
