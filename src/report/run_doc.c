@@ -231,21 +231,30 @@ static int pass_of(const fgi_run_view *view, const char *name)
     return 3;
 }
 
-static json_t *metric_row(const fgi_run_metric *m, bool is_page)
+static json_t *metric_object(const fgi_run_metric *m)
 {
     const int64_t best = fgi_run_metric_best(m);
-    return json_pack("{s:s, s:o, s:o, s:o}", "name", m->name, "last",
-                     isfinite(m->last) || is_page ? fgi_json_real(m->last) : json_string("nan"),
-                     "best", fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "step",
-                     fgi_json_real(best >= 0 ? m->x[best] : (double)NAN));
+    return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)m->count, "last",
+                     fgi_json_real(m->last), "best",
+                     fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "best_step",
+                     best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
+}
+
+static json_t *metric_row(const fgi_run_metric *m, bool is_page)
+{
+    json_t *row = metric_object(m);
+    (void)json_object_set_new(row, "name", json_string(m->name));
+    if (!isfinite(m->last) && !is_page)
+        (void)json_object_set_new(row, "last", json_string("nan"));
+    return row;
 }
 
 static void put_metrics(fgi_doc *d, const fgi_run_view *view)
 {
-    static const fgi_field fields[] = {FGI_FIELD("metric", "name", FGI_WORDS),
-                                       FGI_FIELD("last", "last", FGI_FIGURE),
-                                       FGI_FIELD("best", "best", FGI_FIGURE),
-                                       FGI_FIELD("at step", "step", FGI_COUNT), FGI_FIELDS_END};
+    static const fgi_field fields[] = {
+        FGI_FIELD("metric", "name", FGI_WORDS), FGI_FIELD("last", "last", FGI_FIGURE),
+        FGI_FIELD("best", "best", FGI_FIGURE), FGI_FIELD("at step", "best_step", FGI_COUNT),
+        FGI_FIELDS_END};
     json_t *rows = json_array();
     bool has_window = false;
     fgi_doc_heading(d, 2, "Metrics");
@@ -542,15 +551,6 @@ static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *metric_object(const fgi_run_metric *m)
-{
-    const int64_t best = fgi_run_metric_best(m);
-    return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)m->count, "last",
-                     fgi_json_real(m->last), "best",
-                     fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "best_step",
-                     best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
-}
 
 static void put_json(fgi_buf *out, const fgi_run_view *view)
 {
