@@ -117,6 +117,24 @@ void fgi_buf_put_int(fgi_buf *buf, int64_t value)
     fgi_buf_add(buf, at, (size_t)(digits + sizeof(digits) - at));
 }
 
+void fgi_buf_put_json(fgi_buf *out, const char *text)
+{
+    static const char named[] = "\bb\ff\nn\rr\tt\"\"\\\\";
+    fgi_buf_putc(out, '"');
+    for (; *text; text++) {
+        const char *escape = named;
+        while (*escape && *escape != *text)
+            escape += 2;
+        if (*escape)
+            fgi_buf_printf(out, "\\%c", escape[1]);
+        else if ((unsigned char)*text < 0x20)
+            fgi_buf_printf(out, "\\u%04x", (unsigned char)*text);
+        else
+            fgi_buf_putc(out, *text);
+    }
+    fgi_buf_putc(out, '"');
+}
+
 fg_status fgi_buf_status(const fgi_buf *buf, fg_error *err)
 {
     return buf->failed ? fgi_no_memory(err) : FG_OK;
