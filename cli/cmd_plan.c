@@ -103,17 +103,17 @@ static bool is_wanted(const setup_missing *compiler)
  * name. */
 static fg_status offer_compilers(const char *machines, fg_error *err)
 {
-    setup_missing missing[SETUP_COMPILERS];
+    const setup_missing *missing[SETUP_COMPILERS];
     size_t count = 0;
     FGI_TRY_CTX(setup_find_missing(machines, missing, &count, err), err, "--topology=%s", machines);
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     for (size_t i = 0; is_terminal && i < count; i++) {
-        const setup_options how = {.compiler_only = missing[i].compiler_only};
-        if (!is_wanted(&missing[i]))
+        const setup_options how = {.compiler_only = missing[i]->compiler_only};
+        if (!is_wanted(missing[i]))
             continue;
         fg_log_set(cli_print_log, NULL);
-        if (setup_install(missing[i].name, &how, NULL, err) != FG_OK)
-            (void)cli_complain(CLI_FAILED, missing[i].command + strlen("fulgurite "), "%s",
+        if (setup_install(missing[i]->name, &how, NULL, err) != FG_OK)
+            (void)cli_complain(CLI_FAILED, missing[i]->command + strlen("fulgurite "), "%s",
                                err->message);
         fg_log_set(NULL, NULL);
     }

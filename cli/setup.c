@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fulgurite/device.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,4 +304,66 @@ done:
     if (out)
         *out = status == FG_OK ? result : (setup_result){.was_there = false};
     return status;
+}
+
+/* ---- compilers ------------------------------------------------------------------------------- */
+
+enum { PLACES_MAX = 64, NAMES_MAX = 64 };
+
+/* Plugins that compile for machines that are not present. */
+static const setup_missing compilers[SETUP_COMPILERS] = {
+    {.accelerator = "tpu",
+     .what = "The compiler for TPUs (libtpu)",
+     .name = "tpu",
+     .command = "fulgurite setup tpu"},
+    {.accelerator = "cuda",
+     .what = "The compiler for NVIDIA GPUs (XLA's CUDA plugin)",
+     .name = "cuda13",
+     .command = "fulgurite setup --compile-only cuda13",
+     .compiler_only = true},
+};
+
+/* Whether a plugin for the accelerator is installed. A plugin given by its path is used even if it
+ * does not exist, which opening it reports, as it does errors of the search. */
+static bool is_available(const char *accelerator)
+{
+    fg_error ignored;
+    size_t count = 0;
+    static fg_plugin_candidate places[PLACES_MAX];
+    const fg_client_options options = {.accelerator = accelerator};
+    bool found = fg_plugin_search(&options, places, PLACES_MAX, &count, &ignored) != FG_OK;
+    for (size_t i = 0; i < count && i < PLACES_MAX; i++)
+        found = found || places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0;
+    return found;
+}
+
+/* Sets needs[i] for the compiler of each machine in "a,b". */
+static fg_status find_needed(const char *machines, bool needs[SETUP_COMPILERS], fg_error *err)
+{
+    char *names = cli_strdup(machines), *rest = names;
+    fg_status status = FG_OK;
+    for (int count = 1; status == FG_OK && rest != NULL; count++) {
+        fg_topology_info info = {.accelerator = ""};
+        const char *name = strsep(&rest, ",");
+        status =
+            *name == '\0' || count > NAMES_MAX
+                ? fgi_fail(err, FG_EINVAL, "expected 1 to %d names separated by commas", NAMES_MAX)
+                : fg_topology_describe(name, &info, err);
+        for (size_t i = 0; status == FG_OK && i < SETUP_COMPILERS; i++)
+            needs[i] |= strcmp(info.accelerator, compilers[i].accelerator) == 0;
+    }
+    free(names);
+    return status;
+}
+
+fg_status setup_find_missing(const char *machines, const setup_missing *out[SETUP_COMPILERS],
+                             size_t *out_count, fg_error *err)
+{
+    bool needs[SETUP_COMPILERS] = {false};
+    *out_count = 0;
+    FGI_TRY(find_needed(machines, needs, err));
+    for (size_t i = 0; i < SETUP_COMPILERS; i++)
+        if (needs[i] && !is_available(compilers[i].accelerator))
+            out[(*out_count)++] = &compilers[i];
+    return FG_OK;
 }

@@ -166,8 +166,6 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     early_stop *e = self;
-    (void)values;
-    (void)err;
     (void)fgi_snprintf(e->at.monitor, sizeof e->at.monitor, "%s", e->monitor);
     e->at.best = (double)NAN;
     e->at.is_max = fgi_metric_has_mode_max(e->mode, e->monitor);

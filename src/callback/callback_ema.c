@@ -34,7 +34,6 @@ static fg_tensor weight(const void *self, fg_tensor taken, fg_dtype dtype)
 static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optimizer)
 {
     ema *e = self;
-    (void)optimizer;
     e->average.due.value.u32 = at->step >= e->start_step && at->epoch >= e->start_epoch &&
                                (at->step + 1) % e->every_n_steps == 0;
 }
@@ -42,7 +41,6 @@ static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optim
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     ema *e = self;
-    (void)values, (void)err;
     e->average.name = "ema";
     e->average.weight = weight;
     return FG_OK;

@@ -70,7 +70,6 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const freeze *f = self;
     const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
-    (void)err;
     if (f->is_frozen && f->count > 0 && all >= 0 && f->unfreeze_at_epoch >= all)
         fgi_log(FG_LOG_WARNING,
                 "freeze: the variables remain frozen: unfreeze_at_epoch is %lld, and the run has "
@@ -81,7 +80,6 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 
 static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)err;
     thaw(self, at, at->epoch);
     return FG_OK;
 }
@@ -89,7 +87,6 @@ static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err
 /* Before the checkpoint of the end of the epoch, so that a run that resumes there compiles once. */
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)err;
     thaw(self, at, at->epoch + 1);
     return FG_OK;
 }

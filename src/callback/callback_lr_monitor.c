@@ -17,7 +17,6 @@ typedef struct lr_monitor {
 static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *values, fg_error *err)
 {
     lr_monitor *m = self;
-    (void)err;
     if (m->interval == EPOCH && at->epoch == m->epoch)
         return FG_OK;
     m->epoch = at->epoch;
@@ -43,8 +42,6 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     lr_monitor *m = self;
-    (void)values;
-    (void)err;
     m->epoch = -1;
     return FG_OK;
 }

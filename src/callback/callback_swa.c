@@ -37,7 +37,6 @@ typedef struct swa {
 /* 1 / (n + 1): all values have the same weight. */
 static fg_tensor weight(const void *self, fg_tensor taken, fg_dtype dtype)
 {
-    (void)self;
     const fg_tensor one = fg_ones(fg_tensor_trace(taken), dtype, FG_SCALAR);
     return fg_div(one, fg_add(fg_cast(taken, dtype), one));
 }
@@ -111,8 +110,6 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     swa *s = self;
-    (void)values;
-    (void)err;
     s->average.name = "swa";
     s->average.weight = weight;
     s->at.epoch = -1;

@@ -113,7 +113,6 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
                        .samples = (double)at->samples,
                        .tokens = tokens_of(t, at),
                        .seconds = (double)at->samples / at->samples_per_s};
-    (void)err;
     t->last_step = at->step;
     if (at->samples <= 0 || !(at->samples_per_s > 0) || next.steps <= 0)
         return FG_OK;

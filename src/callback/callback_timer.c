@@ -34,7 +34,6 @@ static fg_status check(const timer *t, fg_error *err)
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     timer *t = self;
-    (void)at;
     t->begun_ns = fgi_now_ns();
     return check(t, err);
 }
@@ -42,21 +41,17 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     const timer *t = self;
-    (void)at;
     return t->begun_ns == 0 || t->interval == EPOCH ? FG_OK : check(t, err);
 }
 
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)at;
     return check(self, err);
 }
 
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     timer *t = self;
-    (void)at;
-    (void)err;
     t->before_s = elapsed_s(t);
     t->begun_ns = 0;
     return FG_OK;

@@ -132,7 +132,7 @@ fg_status fgi_draft_note(fgi_draft *b, fg_log_level level, fg_error *err, const 
 /* Sets class_names and class_count, and converts the labels of all samples. */
 fg_status fgi_draft_finish(fgi_draft *b, fg_error *err);
 
-/* Adds a reference; release it with fg_catalog_destroy. */
+/* Adds a reference; release it with fg_catalog_close. */
 fg_catalog *fgi_catalog_retain(fg_catalog *catalog);
 
 /* The split that a folder or a word is a name of: fg_data_split or FG_CATALOG_NO_SPLIT. */

@@ -36,7 +36,7 @@ typedef struct source {
 static void source_close(void *self)
 {
     source *s = self;
-    fg_catalog_destroy(s->catalog);
+    fg_catalog_close(s->catalog);
     fgi_free(s->splits);
 }
 

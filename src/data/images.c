@@ -153,7 +153,7 @@ static void images_destroy(void *self)
     images *s = self;
     fgi_image_workers_fini(&s->workers);
     fgi_damaged_fini(&s->damaged);
-    fg_catalog_destroy(s->catalog);
+    fg_catalog_close(s->catalog);
     fgi_free(s->items);
     fgi_free(s);
 }

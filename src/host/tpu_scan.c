@@ -175,7 +175,9 @@ bool fgi_host_tpu_type(const char *type, const char **out_generation, int *out_c
 void fgi_host_tpu_type_name(const char *generation, int chips, char out[32])
 {
     const struct generation *g = generation_named(generation);
-    (void)snprintf(out, 32, g ? "%s-%d" : "", g ? g->type : "", g ? chips * g->type_unit : 0);
+    out[0] = '\0';
+    if (g)
+        (void)snprintf(out, 32, "%s-%d", g->type, chips * g->type_unit);
 }
 
 /* "2,4,1" */

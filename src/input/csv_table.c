@@ -548,10 +548,7 @@ static fg_status add_row(fgi_csv *csv, scan *s, fg_error *err)
         status = add_fault(csv, err);
     }
     FGI_TRY(status);
-    size_t *rows = fgi_grow(csv->rows, csv->row_count, &csv->row_capacity, sizeof(*rows));
-    if (rows == NULL)
-        return fgi_no_memory(err);
-    csv->rows = rows;
+    FGI_TRY_GROW(csv->rows, csv->row_count, csv->row_capacity, err);
     csv->rows[csv->row_count++] = begin;
     if (s->at - begin > csv->longest_row)
         csv->longest_row = s->at - begin;

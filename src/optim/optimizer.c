@@ -94,8 +94,6 @@ void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor)
     refresh(optimizer);
 }
 
-double fgi_optimizer_base_lr(const fg_optimizer *optimizer) { return optimizer->hyper.lr; }
-
 double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
 {
     return fg_schedule_lr(&o->place.schedule, o->hyper.lr, o->place.step_now, o->place.total_steps);

@@ -62,9 +62,9 @@ enum {
 typedef struct fgi_guard {
     fg_variable *scale, *streak; /* f32[], s32[]: loss scale, good steps since it last changed */
     fg_scalar growth, backoff, interval;
-    fg_variable *health;
-    bool detects;     /* detect anomalies: skip bad steps, report the first */
-    fg_scalar number; /* s32: step number, starting at 1; read if anomalies are detected */
+    fg_variable *health; /* f32[FGI_HEALTH] */
+    bool detects;        /* detect anomalies: skip bad steps, report the first */
+    fg_scalar number;    /* s32: step number, starting at 1; read if anomalies are detected */
     bool rounds_stochastically;
 } fgi_guard;
 
@@ -130,7 +130,7 @@ fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter
 void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
 
 /* Limits the gradients (f32 or f64), without the loss scale, as fg_optimizer_set_clip says
- * (clip.c).
+ * (guard.c).
  */
 void fgi_clip(const fg_update *u, fg_tensor *gradients);
 
@@ -143,11 +143,8 @@ fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
 /* Monitors the updates traced after this call; creates the health variable. detects: skip steps
  * with a non-finite gradient, and report the first. */
 fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err);
-/* f32[FGI_HEALTH], or NULL. */
-fg_variable *fgi_optimizer_health(const fg_optimizer *optimizer);
 /* Number of the guard's first variable, as in fg_optimizer_variable_at. */
 size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer);
-bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer);
 
 /* In guard.c, called around an update. Checks the gradients (f32 or f64) and divides them by the
  * loss scale; scratch has room for one value per gradient. */
@@ -186,15 +183,13 @@ extern const fg_entry *const fgi_optimizer_rows[];
 extern const size_t fgi_optimizer_row_count;
 extern const fg_entry *const fgi_schedule_rows[];
 extern const size_t fgi_schedule_row_count;
-extern const fg_optimizer_entry fgi_sgd_row, fgi_adam_row, fgi_adamw_row;
-extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
+extern const fg_schedule_entry fgi_onecycle_row;
 
 /* The optimizer owns the learning rate. The base is the value given by the user, at creation or
  * with fg_optimizer_set_lr; the factor scales it with the batch size; their product is the peak of
  * the schedule. Scaling takes effect immediately and replaces the previous factor.
  */
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
-double fgi_optimizer_base_lr(const fg_optimizer *optimizer);
 /* The learning rate that the schedule gives the current step for the base, without the factor. */
 double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 

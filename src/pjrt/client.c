@@ -1,5 +1,5 @@
 /* client.c - opens a client: selects and loads a plugin, passes options to it, and collects its
- * devices, their properties and memory, and counters.
+ * devices, their properties and memory, counters and compilations. Closes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -12,7 +12,13 @@
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
-enum { CPU_DEVICES = 1, CPU_DEVICES_MAX = 1024, OPTIONS_MAX = 4, CANDIDATES_MAX = 64 };
+enum {
+    CPU_DEVICES = 1,
+    CPU_DEVICES_MAX = 1024,
+    OPTIONS_MAX = 4,
+    CANDIDATES_MAX = 64,
+    FIRST_KEPT = FG_MAX_COMPILE_EVENTS / 2
+};
 
 static const char *const accelerators[] = {"tpu", "cuda",
                                            "cpu"}; /* the order in which "auto" tries them */
@@ -20,13 +26,13 @@ enum { ACCELERATORS = sizeof accelerators / sizeof accelerators[0] };
 
 /* ---- creating the plugin's client ------------------------------------------------------------ */
 
-static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
+PJRT_NamedValue fgi_named_value(const char *name, PJRT_NamedValue_Type type, size_t size)
 {
     return (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
                              .name = name,
                              .name_size = strlen(name),
                              .type = type,
-                             .value_size = 1};
+                             .value_size = size};
 }
 
 /* The user's options, and the parsed `devices` option. */
@@ -54,7 +60,7 @@ typedef struct create_options {
 
 static PJRT_NamedValue *add(create_options *out, const char *name, PJRT_NamedValue_Type type)
 {
-    out->option[out->count] = named(name, type);
+    out->option[out->count] = fgi_named_value(name, type, 1);
     return &out->option[out->count++];
 }
 
@@ -564,4 +570,67 @@ fg_client_stats fg_client_stats_of(const fg_client *client)
         .uploaded_bytes = atomic_load(&client->stats.uploaded_bytes),
         .in_place_bytes = atomic_load(&client->stats.in_place_bytes),
     };
+}
+
+/* ---- compilations ----------------------------------------------------------------------------
+ * The first and the latest ones are kept. */
+
+void fgi_client_add_compile(fg_client *client, const fg_compile_event *event)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    fg_compile_event *all = client->compile;
+    if (client->compile_count == FG_MAX_COMPILE_EVENTS) {
+        memmove(all + FIRST_KEPT, all + FIRST_KEPT + 1,
+                (FG_MAX_COMPILE_EVENTS - FIRST_KEPT - 1) * sizeof *all);
+        client->compile_count--;
+    }
+    all[client->compile_count++] = *event;
+    (void)pthread_mutex_unlock(&client->lock);
+}
+
+size_t fg_client_compiles(const fg_client *client, fg_compile_event *out, size_t capacity)
+{
+    fg_client *c = (fg_client *)client;
+    (void)pthread_mutex_lock(&c->lock);
+    const size_t count = c->compile_count, n = count < capacity ? count : capacity;
+    if (n > 0)
+        memcpy(out, c->compile, n * sizeof *out);
+    (void)pthread_mutex_unlock(&c->lock);
+    return count;
+}
+
+/* ---- closing ---------------------------------------------------------------------------------
+ * Arrays, programs and traces have a reference each, so they may be destroyed in any order. A
+ * plugin's client must outlive its buffers and programs: the last reference destroys it. */
+
+fg_client *fgi_client_retain(fg_client *client)
+{
+    if (client)
+        (void)atomic_fetch_add_explicit(&client->references, 1, memory_order_relaxed);
+    return client;
+}
+
+void fgi_client_release(fg_client *client)
+{
+    if (!client || atomic_fetch_sub_explicit(&client->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (client->client) {
+        FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
+        (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
+    }
+    fgi_topology_close(client);
+    if (client->has_lock)
+        pthread_mutex_destroy(&client->lock);
+    fgi_free(client->cache_dir);
+    fgi_arena_fini(&client->arena);
+    fgi_free(client);
+}
+
+void fg_client_close(fg_client *client)
+{
+    if (!client)
+        return;
+    atomic_store(&client->is_closed, true); /* before the lists are emptied for the last time */
+    fgi_donated_free(client, true);
+    fgi_client_release(client);
 }

@@ -23,12 +23,6 @@
 #include "base/timeline.h"
 #include "log/logger.h"
 #include "profile/profile_parts.h"
-#include "train/step/stage.h"
-#include "train/watch/call.h"
-#include "train/save/divergence.h"
-#include "train/step/feed.h"
-#include "train/watch/watch.h"
-#include "train/save/saver.h"
 #include "train/trainer.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */
@@ -245,8 +239,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     trainer->saver->is_current = false;
     const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
     const fgi_accumulator *accumulator = stage->accumulator;
-    *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
-                   epoch_is_over(trainer);
+    *out_is_last = accumulator == NULL || accumulator->batches == batches || epoch_is_over(trainer);
     if (*out_is_last && accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     trainer->cursor.step += *out_is_last;
@@ -262,7 +255,8 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     bool is_done = false;
     const int64_t begin = fgi_timeline_begin();
     fgi_signals_step(true);
-    fgi_accumulator_begin(stage->accumulator);
+    if (stage->accumulator != NULL)
+        stage->accumulator->batches = 0;
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;
     while (!is_done)
@@ -538,16 +532,10 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
     return fgi_run_reopen(trainer->run, &trainer->cursor, err);
 }
 
-static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
-{
-    const fg_error first = *why;
-    return fgi_fail(err, FG_ENUMERIC, "%s\n%s", first.message, reason);
-}
-
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
-    const int64_t count = fgi_divergence_rollbacks(&trainer->divergence);
-    const double factor = fgi_divergence_lr_factor(&trainer->divergence);
+    const int64_t count = trainer->divergence.at.rollbacks;
+    const double factor = trainer->divergence.at.lr_factor;
     char path[512];
     (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(&trainer->divergence));
     FGI_TRY(load(trainer, path, err));
@@ -558,7 +546,7 @@ static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_err
             "times the configured learning rate",
             why->message, (long long)count + 1,
             (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
-            path, fgi_divergence_lr_factor(&trainer->divergence));
+            path, trainer->divergence.at.lr_factor);
     return FG_OK;
 }
 
@@ -568,15 +556,15 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
 {
     const fg_error why = *err;
     fg_error local = {0};
-    char text[128];
     const int64_t most = trainer->options.divergence.max_rollbacks;
-    (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
-                   (long long)most);
     fg_status status = settle(trainer, &local);
-    if (status == FG_OK && fgi_divergence_rollbacks(&trainer->divergence) >= most)
-        return refuse(&why, text, err);
+    if (status == FG_OK && trainer->divergence.at.rollbacks >= most)
+        return fgi_fail(err, FG_ENUMERIC,
+                        "%s\nthe limit of rollbacks is reached (max_rollbacks=%lld)", why.message,
+                        (long long)most);
     if (status == FG_OK && fgi_divergence_good(&trainer->divergence)[0] == '\0')
-        return refuse(&why, "there is no good checkpoint to roll back to", err);
+        return fgi_fail(err, FG_ENUMERIC, "%s\nthere is no good checkpoint to roll back to",
+                        why.message);
     if (status == FG_OK)
         status = return_to_good(trainer, &why, &local);
     if (status == FG_OK)

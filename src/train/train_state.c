@@ -20,10 +20,7 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/state/cursor.h"
 #include "train/weights/weight_files.h"
-#include "train/save/saver.h"
-#include "train/watch/call.h"
 #include "train/trainer.h"
 
 /* Alternating sums and weights of the metrics: of the open window, f32, followed by the last health
@@ -50,7 +47,8 @@ static fg_status add_sums(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 
 static fg_status gather(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 {
-    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->callbacks, &c->callback_count, err));
+    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->memory, &c->callbacks,
+                                     &c->callback_count, err));
     FGI_TRY(fgi_host_copy_init(&c->copy, trainer->model.root, trainer->model.optimizer,
                                2 + c->callback_count, err));
     FGI_TRY(fgi_host_copy_model(&c->copy, trainer->model.root, err));
@@ -155,9 +153,7 @@ static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *e
     const fg_result *result = &trainer->call.result;
     fgi_ckpt_name_make(trainer->options.checkpoints.ckpt_name, cursor->step, cursor->epoch,
                        result->metrics, result->metric_count, s->name, sizeof s->name - 16);
-    s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-    if (s->folder == NULL)
-        return fgi_no_memory(err);
+    FGI_TRY(fgi_path_put(trainer->options.checkpoints.run_dir, "checkpoints", s->folder, err));
     FGI_TRY(fgi_snapshot_place(s, err));
     s->top = cursor->top;
     fgi_best_list_enter(&s->top, &rule, cursor->step, s->name);
@@ -211,11 +207,11 @@ done:
 
 void fgi_state_prune(const fg_trainer *trainer)
 {
-    char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-    if (folder != NULL && fgi_file_exists(folder))
+    char folder[FGI_PATH_BYTES];
+    const char *run_dir = trainer->options.checkpoints.run_dir;
+    if (fgi_path_put(run_dir, "checkpoints", folder, NULL) == FG_OK && fgi_file_exists(folder))
         fgi_snapshot_prune(folder, fgi_divergence_keep(&trainer->divergence), &trainer->cursor.top,
                            &trainer->cursor.top);
-    fgi_free(folder);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -376,14 +372,12 @@ static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
 {
     fg_error local = {0};
     const bool is_auto = strcmp(which, "auto") == 0;
-    char *folder = NULL, *path = NULL;
-    if (trainer->options.checkpoints.run_dir != NULL) {
-        folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-        if (folder == NULL)
-            return fgi_no_memory(err);
-    }
-    fg_status status = fgi_ckpt_resolve(folder, is_auto ? "last" : which, &path, &local);
-    fgi_free(folder);
+    const char *run_dir = trainer->options.checkpoints.run_dir;
+    char folder[FGI_PATH_BYTES], *path = NULL;
+    if (run_dir != NULL)
+        FGI_TRY(fgi_path_put(run_dir, "checkpoints", folder, err));
+    fg_status status =
+        fgi_ckpt_resolve(run_dir != NULL ? folder : NULL, is_auto ? "last" : which, &path, &local);
     if (is_auto && status == FG_ENOTFOUND)
         return FG_OK;
     if (status == FG_OK)
@@ -470,12 +464,10 @@ fg_status fgi_state_settle(fg_trainer *trainer, fg_error *err)
     const char *run_dir = trainer->options.checkpoints.run_dir;
     if (run_dir == NULL || trainer->call.result.checkpoint[0] == '\0')
         return FG_OK; /* not resumed */
-    char *folder = fgi_path_join(run_dir, "checkpoints");
-    fg_status status = folder != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK && fgi_file_exists(folder))
-        status = settle(trainer, folder, err);
-    else if (status == FG_OK)
-        trainer->cursor.top = (fgi_best_list){.count = 0};
-    fgi_free(folder);
-    return status;
+    char folder[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(run_dir, "checkpoints", folder, err));
+    if (fgi_file_exists(folder))
+        return settle(trainer, folder, err);
+    trainer->cursor.top = (fgi_best_list){.count = 0};
+    return FG_OK;
 }

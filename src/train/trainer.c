@@ -19,16 +19,8 @@
 #include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
-#include "train/watch/call.h"
-#include "train/save/divergence.h"
-#include "train/step/feed.h"
-#include "train/watch/watch.h"
 #include "train/progress/progress.h"
-#include "train/save/saver.h"
-#include "train/step/stage.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
-#include "train/trainer_options.h"
 
 /* Before divergence is reported: the last good checkpoint may be under way. */
 static void end_save(void *self)
@@ -334,7 +326,7 @@ static fg_clip clip_of(const fg_trainer_options *o)
 static fg_status prepare_optimizer(fg_trainer *trainer, fg_error *err)
 {
     fg_optimizer *optimizer = trainer->model.optimizer;
-    if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
+    if (trainer->precision->scales_loss && optimizer->guard.scale == NULL)
         FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
     if (trainer->options.numerics.stochastic_rounding)
         fg_optimizer_set_stochastic_rounding(optimizer, true);
@@ -468,7 +460,6 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
     const double unknown = (double)NAN;
     fg_step_cost cost = {
         .flops = unknown, .seconds = unknown, .flops_16bit = unknown, .bytes = unknown};
-    fgi_program_cost reported;
     fg_device_info device = {0};
     if (stage->program == NULL || fg_device_info_at(trainer->client, 0, &device, NULL) != FG_OK)
         return cost;
@@ -486,8 +477,9 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
             cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }
     cost.flops_16bit = flops->of[FG_BF16] + flops->of[FG_F16];
-    if (fgi_step_program_cost(stage->program, &reported, NULL) == FG_OK &&
-        reported.bytes_accessed > 0)
+    const fgi_program_cost reported =
+        fgi_executable_cost(fgi_step_program_executable(stage->program));
+    if (reported.bytes_accessed > 0)
         cost.bytes = reported.bytes_accessed * count;
     return cost;
 }
@@ -509,17 +501,17 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
 {
     const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
     fgi_stage *stage = trainer->stage[kind];
-    fgi_program_cost cost;
     fgi_stage_report_input(stage, &result->input);
     fgi_ledger_result(&trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
     fgi_health_result(&trainer->health, result);
-    fgi_divergence_result(&trainer->divergence, result);
+    result->rollbacks = trainer->divergence.at.rollbacks;
+    result->rollback_lr_factor = trainer->divergence.at.lr_factor;
     result->device_peak_bytes = -1;
-    const fgi_step_program *program = stage->program;
-    if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
-        result->device_peak_bytes = cost.peak_bytes;
+    if (stage->program != NULL)
+        result->device_peak_bytes =
+            fgi_executable_cost(fgi_step_program_executable(stage->program)).peak_bytes;
     count_mxu(trainer, stage, result);
     result->compiles = now.compiles - before.compiles;
     result->compile_cache_hits = now.compile_cache_hits - before.compile_cache_hits;

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/span.h"
-#include "train/accumulation.h"
+#include "train/trainer_options.h"
 #include "train/watch/call.h"
 #include "train/state/cursor.h"
 #include "train/save/divergence.h"

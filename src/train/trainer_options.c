@@ -12,11 +12,9 @@
 #include "ckpt/attach.h"
 #include "option/option.h"
 #include "trace/precision.h"
-#include "train/accumulation.h"
 #include "train/state/cursor.h"
-#include "train/watch/profile_steps.h"
+#include "train/watch/watch.h"
 #include "train/progress/progress.h"
-#include "train/strategy.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

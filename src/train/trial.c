@@ -8,11 +8,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "optim/optimizer.h"
-#include "train/step/stage.h"
-#include "train/step/feed.h"
-#include "train/watch/call.h"
-#include "train/save/saver.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
 
 static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data *data,
@@ -131,11 +126,12 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
     fgi_accumulator *accumulator = stage->accumulator;
     fgi_event *arrived = NULL;
     fgi_stage_restart_sums(stage);
-    fgi_accumulator_begin(accumulator);
+    if (accumulator != NULL)
+        accumulator->batches = 0;
     do {
         FGI_TRY(launch_batch(trial, stage, err));
     } while (accumulator != NULL && !trial->is_epoch_over &&
-             fgi_accumulator_batches(accumulator) < fgi_accumulation_at(&trainer->accumulation, 0));
+             accumulator->batches < fgi_accumulation_at(&trainer->accumulation, 0));
     if (accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));

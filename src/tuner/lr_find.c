@@ -47,14 +47,12 @@ static double given_lr(const sweep *s, int64_t step)
 static double sweep_lr(const void *options, double lr, int64_t step, int64_t total_steps)
 {
     const sweep *s = options;
-    (void)lr, (void)total_steps;
     return given_lr(s, step) * s->factor;
 }
 
 static double sweep_momentum(const void *options, double momentum, int64_t step,
                              int64_t total_steps)
 {
-    (void)momentum, (void)step, (void)total_steps;
     return ((const sweep *)options)->momentum;
 }
 

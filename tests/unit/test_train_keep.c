@@ -14,7 +14,6 @@
 
 #include "base/file.h"
 #include "base/print.h"
-#include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "toy_place.h"
@@ -445,8 +444,8 @@ static void a_list_that_cannot_be_read_protects_all(void **state)
     fgt_ok(fgi_folder_make(path, &err));
     fit(create(folder, "last", options, (fg_trainer_options){0}));
     checkpoints_are(folder, "6 12 ");
-    fgi_ckpt_kept kept = {0};
-    assert_int_not_equal(fgi_ckpt_kept_read(fgt_path(folder, "checkpoints"), &kept, &err), FG_OK);
+    assert_int_not_equal(fgi_ckpt_prune(fgt_path(folder, "checkpoints"), 1, NULL, 0, &err), FG_OK);
+    checkpoints_are(folder, "6 12 ");
 }
 
 static fg_status keep_some(void *folder, fg_error *err)
@@ -462,14 +461,13 @@ static void lists_survive_failing_allocations(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fgi_ckpt_kept kept = {0};
-    char folder[512];
+    char folder[512], *text = NULL;
+    size_t size;
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     fgt_fault_loop(keep_some, folder);
-    fgt_ok(fgi_ckpt_kept_read(folder, &kept, &err));
-    assert_int_equal(kept.count, 3);
-    assert_true(fgi_ckpt_is_kept(&kept, "c") && !fgi_ckpt_is_kept(&kept, "best"));
-    fgi_ckpt_kept_free(&kept);
+    fgt_ok(fgi_file_read(fgt_path(folder, "kept"), 100, &text, &size, &err));
+    assert_string_equal(text, "c\na best\nb best\n");
+    fgi_free(text);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "base/print.h"
 #include "base/alloc.h"
 #include "train/state/metrics.h"
-#include "train/watch/profile_steps.h"
+#include "train/watch/watch.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 

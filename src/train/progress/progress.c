@@ -422,7 +422,6 @@ static void on_begun(void *self, const fgi_span *span)
 
 static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
 {
-    (void)end_ns;
     if (span->activity == FGI_COMPILE)
         compile_end(self);
 }
@@ -445,11 +444,8 @@ void fgi_progress_stop(fgi_progress *p)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+static void do_fit_start(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)err;
-    lock(p);
     clear(p);
     fgi_progress_table(p->out, p->of.trainer, at);
     begin(p, at, true);
@@ -457,44 +453,24 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     memset(p->style, 0, sizeof p->style);
     p->kind = FGI_TRAIN;
     p->is_active = true;
-    unlock(p);
     start_ticker(p);
-    return FG_OK;
 }
 
-static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
-{
-    fgi_progress *p = self;
-    (void)err;
-    lock(p);
-    begin(p, at, true);
-    unlock(p);
-    return FG_OK;
-}
-
-/* Whether no checkpoint of the list is better, nor any that waits to be saved. */
-static bool is_best(const fgi_best_list *list, bool is_max, double value)
-{
-    bool is_first = list->count == 0 ||
-                    (is_max ? value >= list->entry[0].value : value <= list->entry[0].value);
-    for (int i = 0; i < list->waiting_count; i++)
-        is_first = is_first &&
-                   (is_max ? value >= list->waiting[i].value : value <= list->waiting[i].value);
-    return is_first && list->count + list->waiting_count > 0;
-}
+static void do_epoch_start(fgi_progress *p, const fg_progress *at) { begin(p, at, true); }
 
 /* Remembers the text of the monitored metric if it is the best so far. */
 static void note_best(fgi_progress *p, const fg_progress *at, const char *prefix)
 {
     const fg_trainer_checkpoints *o = p->of.checkpoints;
-    for (size_t i = 0; i < at->metric_count && o->monitor != NULL; i++)
-        if (strcmp(at->metrics[i].name, o->monitor) == 0 &&
-            strncmp(o->monitor, prefix, strlen(prefix)) == 0 &&
-            is_best(&p->of.cursor->top, fgi_metric_has_mode_max(o->monitor_mode, o->monitor),
-                    at->metrics[i].value)) {
-            p->best.value = at->metrics[i].value;
-            (void)snprintf(p->best.name, sizeof p->best.name, "%s", o->monitor + strlen(prefix));
-        }
+    if (o->monitor == NULL || strncmp(o->monitor, prefix, strlen(prefix)) != 0)
+        return;
+    const fgi_best_rule rule = fgi_best_rule_of(o);
+    const size_t i = fgi_metric_find(at->metrics, at->metric_count, o->monitor);
+    if (i == at->metric_count ||
+        !fgi_best_list_is_best(&p->of.cursor->top, &rule, at->metrics[i].value))
+        return;
+    p->best.value = at->metrics[i].value;
+    (void)snprintf(p->best.name, sizeof p->best.name, "%s", o->monitor + strlen(prefix));
 }
 
 /* Writes the line of an epoch, or of a validation within it, with these parts. */
@@ -550,11 +526,8 @@ static void show_val(fgi_progress *p, const fg_progress *at)
         (fgi_epoch_view){.label = label, .longest = longest, .rate = "", .time = time, .left = ""});
 }
 
-static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+static void do_batch_end(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)err;
-    lock(p);
     if (p->is_fit) {
         fg_progress before = *at;
         before.batch--;
@@ -565,8 +538,6 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
     p->at = *at;
     p->has_at = true;
     show_progress(p);
-    unlock(p);
-    return FG_OK;
 }
 
 /* The metrics of the steps, without the values that callbacks have added after them. */
@@ -578,41 +549,26 @@ static size_t count_step_metrics(const fg_progress *at)
     return i;
 }
 
-static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+static void do_log(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)err;
-    lock(p);
     fgi_progress_metrics(at->metrics, count_step_metrics(at), "train_", 4, p->train,
                          sizeof p->train);
     p->samples_per_s = at->samples_per_s;
-    unlock(p);
-    return FG_OK;
 }
 
 /* A validation that has not been shown yet was after the checkpoint. */
-static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err)
+static void do_rolled_back(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)at, (void)err;
-    lock(p);
     p->train[0] = p->best.name[0] = '\0';
     p->val_count = 0;
     p->has_at = false;
-    unlock(p);
-    return FG_OK;
 }
 
-static fg_status on_val_start(void *self, const fg_progress *at, fg_error *err)
+static void do_val_start(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)at, (void)err;
-    lock(p);
     p->val_begin_ns = p->now_ns();
     p->kind = FGI_VAL;
     p->has_at = false;
-    unlock(p);
-    return FG_OK;
 }
 
 void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
@@ -629,29 +585,21 @@ void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
     unlock(p);
 }
 
-static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
+static void do_val_end(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)err;
-    lock(p);
     p->val_count = at->metric_count < FG_MAX_METRICS ? at->metric_count : FG_MAX_METRICS;
     for (size_t i = 0; i < p->val_count; i++)
         p->val[i] = at->metrics[i];
     note_best(p, at, "val_");
     p->val_ns += p->now_ns() - p->val_begin_ns;
     p->has_at = false;
-    unlock(p);
-    return FG_OK;
 }
 
 /* The line of an epoch: training and validation together. */
-static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+static void do_epoch_end(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
     char label[80], longest[80], time[32], rate[32], left[32] = "";
     const fg_progress last = longest_of(p, at);
-    (void)err;
-    lock(p);
     put_epoch(p, at, label, sizeof label);
     put_epoch(p, &last, longest, sizeof longest);
     note_best(p, at, "train_");
@@ -674,8 +622,6 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
                                 .time = time,
                                 .left = left});
     p->has_at = false;
-    unlock(p);
-    return FG_OK;
 }
 
 /* What limited the rate of a run that was long enough to know. */
@@ -691,7 +637,6 @@ static void show_input(fgi_progress *p)
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
-    (void)err;
     fgi_progress_stop(p);
     lock(p);
     show_val(p, at); /* of a run that ended within an epoch */
@@ -702,24 +647,18 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-static fg_status on_eval_start(void *self, const fg_progress *at, fg_error *err)
+static void do_eval_start(fgi_progress *p, const fg_progress *at)
 {
-    fgi_progress *p = self;
-    (void)err;
-    lock(p);
     begin(p, at, false);
     p->val_begin_ns = p->start_ns;
     p->kind = FGI_VAL;
     p->is_active = true;
-    unlock(p);
     start_ticker(p);
-    return FG_OK;
 }
 
 static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
-    (void)at, (void)err;
     fgi_progress_stop(p);
     lock(p);
     clear(p);
@@ -727,6 +666,25 @@ static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
     unlock(p);
     return FG_OK;
 }
+
+/* The function of a callback: that of the display, with its lock. */
+#define EVENT(name)                                                                                \
+    static fg_status on_##name(void *self, const fg_progress *at, fg_error *err)                   \
+    {                                                                                              \
+        lock(self);                                                                                \
+        do_##name(self, at);                                                                       \
+        unlock(self);                                                                              \
+        return FG_OK;                                                                              \
+    }
+EVENT(fit_start)
+EVENT(epoch_start)
+EVENT(batch_end)
+EVENT(log)
+EVENT(rolled_back)
+EVENT(val_start)
+EVENT(val_end)
+EVENT(epoch_end)
+EVENT(eval_start)
 
 const fg_callback_ops fgi_progress_ops = {.name = "progress",
                                           .fit_start = on_fit_start,

@@ -182,14 +182,13 @@ static json_t *list_samples(const fgi_divergence *d, const samples *s)
 
 static json_t *describe(const fgi_divergence *d, const fgi_diverged *what, const samples *s)
 {
-    const bool has_step = what->first_step > 0, has_loss = isfinite(what->loss);
     return json_pack(
         "{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I}", "step", (json_int_t)what->step,
-        "reason", reason_of(what), "loss", has_loss ? json_real(what->loss) : json_null(),
-        "first_bad_step", has_step ? json_integer(what->first_step) : json_null(), "parameter",
+        "reason", reason_of(what), "loss", fgi_json_real(what->loss), "first_bad_step",
+        fgi_json_count(what->first_step > 0 ? what->first_step : -1), "parameter",
         what->parameter != NULL ? text(fg_variable_name(what->parameter)) : json_null(), "epoch",
-        s->epoch >= 0 ? json_integer(s->epoch) : json_null(), "samples", list_samples(d, s),
-        "action", d->of.options->divergence.on_divergence, "checkpoint",
+        fgi_json_count(s->epoch), "samples", list_samples(d, s), "action",
+        d->of.options->divergence.on_divergence, "checkpoint",
         d->good[0] != '\0' ? text(d->good) : json_null(), "rollbacks", (json_int_t)d->at.rollbacks);
 }
 
@@ -212,17 +211,13 @@ static void write_line(const fgi_divergence *d, const fgi_diverged *what, const 
     fgi_buf line = {0};
     if (folder == NULL)
         return;
-    char *path = fgi_path_join(folder, "divergence.jsonl");
-    json_t *object = describe(d, what, s);
-    bool ok = path != NULL && object != NULL &&
-              fgi_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(9), &line);
-    if (ok && (line.size == 0 || line.data[line.size - 1] != '\n'))
-        fgi_buf_puts(&line, "\n");
-    const fg_status status = ok ? append(path, &line, &why) : fgi_no_memory(&why);
+    char path[FGI_PATH_BYTES];
+    fgi_json_put(&line, describe(d, what, s), JSON_COMPACT | JSON_REAL_PRECISION(9));
+    fg_status status = fgi_path_put(folder, "divergence.jsonl", path, &why);
+    if (status == FG_OK)
+        status = append(path, &line, &why);
     if (status != FG_OK)
         fgi_log(FG_LOG_WARNING, "the samples could not be listed in a file: %s", why.message);
-    json_decref(object);
-    fgi_free(path);
     fgi_buf_fini(&line);
 }
 
@@ -367,7 +362,7 @@ void fgi_divergence_first(fgi_divergence *d, double sum, double weight)
 
 fg_status fgi_divergence_line(fgi_divergence *d, double loss, int64_t step, fg_error *err)
 {
-    const bool is_scaled = fgi_optimizer_scales_loss(*d->of.optimizer);
+    const bool is_scaled = (*d->of.optimizer)->guard.scale != NULL;
     fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step};
     what.loss = isnan(loss) ? (double)NAN : loss; /* printed without the sign of a NaN */
     FGI_TRY(fgi_divergence_check(d, step, err));
@@ -392,9 +387,9 @@ void fgi_divergence_end(const fgi_divergence *d)
 
 fg_status fgi_divergence_check(fgi_divergence *d, int64_t step, fg_error *err)
 {
-    int64_t first = 0;
-    const int64_t bad = fgi_health_bad(d->of.health, &first);
-    if (bad <= d->at.bad || fgi_optimizer_scales_loss(*d->of.optimizer) ||
+    const float *health = d->of.health->value;
+    const int64_t bad = (int64_t)health[FGI_HEALTH_BAD], first = (int64_t)health[FGI_HEALTH_STEP];
+    if (bad <= d->at.bad || (*d->of.optimizer)->guard.scale != NULL ||
         d->of.options->numerics.detect_anomaly)
         return FG_OK;
     /* the device keeps the first of all, which may be one that was ignored */
@@ -472,10 +467,6 @@ const char *fgi_divergence_good(const fgi_divergence *d)
     return d->at.returned != 0 && d->older[0] != '\0' ? d->older : d->good;
 }
 
-int64_t fgi_divergence_rollbacks(const fgi_divergence *d) { return d->at.rollbacks; }
-
-double fgi_divergence_lr_factor(const fgi_divergence *d) { return d->at.lr_factor; }
-
 void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor)
 {
     d->at.rollbacks = count + 1;
@@ -485,39 +476,27 @@ void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor)
     d->batch_count = 0;
 }
 
-void fgi_divergence_result(const fgi_divergence *d, fg_result *out)
-{
-    out->rollbacks = d->at.rollbacks;
-    out->rollback_lr_factor = d->at.lr_factor;
-}
-
 /* ---- in a checkpoint ------------------------------------------------------------------------- */
 
 /* Key in state.json, and its members. */
 #define KEY "divergence"
-static const struct {
-    const char *key;
-    size_t offset;
-} reals[] = {{"start", offsetof(fgi_divergence_state, start)},
-             {"first", offsetof(fgi_divergence_state, first)},
-             {"mean", offsetof(fgi_divergence_state, mean)},
-             {"best", offsetof(fgi_divergence_state, best)},
-             {"lr_factor", offsetof(fgi_divergence_state, lr_factor)}},
-  integers[] = {{"has_start", offsetof(fgi_divergence_state, has_start)},
-                {"exploded", offsetof(fgi_divergence_state, exploded)},
-                {"lines", offsetof(fgi_divergence_state, lines)},
-                {"high", offsetof(fgi_divergence_state, high)},
-                {"nonfinite_steps", offsetof(fgi_divergence_state, bad)},
-                {"rollbacks", offsetof(fgi_divergence_state, rollbacks)},
-                {"returned", offsetof(fgi_divergence_state, returned)}};
-enum { REALS = sizeof reals / sizeof reals[0], INTEGERS = sizeof integers / sizeof integers[0] };
-
-/* The name of the checkpoint to go back to, within its folder. */
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
+#define ROW(key, member, kind)                                                                     \
+    {                                                                                              \
+        key, offsetof(fgi_divergence_state, member), kind, 0, false                                \
+    }
+static const fgi_member members[] = {ROW("start", start, FGI_MEMBER_REAL),
+                                     ROW("first", first, FGI_MEMBER_REAL),
+                                     ROW("mean", mean, FGI_MEMBER_REAL),
+                                     ROW("best", best, FGI_MEMBER_REAL),
+                                     ROW("lr_factor", lr_factor, FGI_MEMBER_REAL),
+                                     ROW("has_start", has_start, FGI_MEMBER_INT),
+                                     ROW("exploded", exploded, FGI_MEMBER_INT),
+                                     ROW("lines", lines, FGI_MEMBER_INT),
+                                     ROW("high", high, FGI_MEMBER_INT),
+                                     ROW("nonfinite_steps", bad, FGI_MEMBER_INT),
+                                     ROW("rollbacks", rollbacks, FGI_MEMBER_INT),
+                                     ROW("returned", returned, FGI_MEMBER_INT)};
+enum { MEMBERS = sizeof members / sizeof members[0] };
 
 /* The good checkpoint before the one that is being saved, or, if that is not good, before the last
  * good one. */
@@ -530,56 +509,22 @@ static const char *find_older(const fgi_divergence *d)
 bool fgi_divergence_save(const fgi_divergence *d, json_t *object)
 {
     json_t *own = json_object();
-    bool ok = own != NULL;
-    for (size_t i = 0; ok && i < REALS; i++)
-        ok = json_object_set_new(
-                 own, reals[i].key,
-                 json_real(*(const double *)((const char *)&d->at + reals[i].offset))) == 0;
-    for (size_t i = 0; ok && i < INTEGERS; i++)
-        ok = json_object_set_new(
-                 own, integers[i].key,
-                 json_integer(*(const int64_t *)((const char *)&d->at + integers[i].offset))) == 0;
+    bool ok = own != NULL && fgi_members_save(members, MEMBERS, &d->at, own);
     if (ok && fgi_divergence_is_suspected(d) && d->good[0] != '\0')
-        ok = json_object_set_new(own, "good", json_string(name_of(d->good))) == 0;
-    const char *older = name_of(find_older(d));
+        ok = json_object_set_new(own, "good", json_string(fgi_after_last(d->good, '/'))) == 0;
+    const char *older = fgi_after_last(find_older(d), '/');
     if (ok && acts(d, "rollback") && older[0] != '\0')
         ok = json_object_set_new(own, "older", json_string(older)) == 0;
     return json_object_set_new(object, KEY, own) == 0 && ok;
 }
 
-/* Members that an earlier version did not save keep their value. */
-static bool load_numbers(const json_t *own, fgi_divergence_state *out)
-{
-    bool ok = true;
-    for (size_t i = 0; i < REALS; i++) {
-        const json_t *value = json_object_get(own, reals[i].key);
-        ok = ok && (value == NULL || json_is_number(value));
-        if (value != NULL)
-            *(double *)((char *)out + reals[i].offset) = json_number_value(value);
-    }
-    for (size_t i = 0; i < INTEGERS; i++) {
-        const json_t *value = json_object_get(own, integers[i].key);
-        ok = ok && (value == NULL || (json_is_integer(value) && json_integer_value(value) >= 0));
-        *(int64_t *)((char *)out + integers[i].offset) = json_integer_value(value);
-    }
-    return ok && out->lr_factor > 0 && out->lr_factor <= 1;
-}
-
 /* A checkpoint that the one at `path` names: in the same folder. */
-static fg_status load_path(const json_t *own, const char *key, const char *path, char out[512],
-                           fg_error *err)
+static void load_path(const json_t *own, const char *key, const char *path, char out[512])
 {
     const char *name = json_string_value(json_object_get(own, key));
     out[0] = '\0';
-    if (name == NULL || strchr(name, '/') != NULL)
-        return FG_OK;
-    char *folder = fgi_path_parent(path);
-    char *whole = folder != NULL ? fgi_path_join(folder, name) : NULL;
-    if (whole != NULL)
-        (void)fgi_snprintf(out, 512, "%s", whole);
-    fgi_free(folder);
-    fgi_free(whole);
-    return whole != NULL ? FG_OK : fgi_no_memory(err);
+    if (name != NULL && strchr(name, '/') == NULL)
+        (void)fgi_snprintf(out, 512, "%.*s%s", (int)(fgi_after_last(path, '/') - path), path, name);
 }
 
 fg_status fgi_divergence_load(fgi_divergence *d, const json_t *object, const char *path,
@@ -587,13 +532,15 @@ fg_status fgi_divergence_load(fgi_divergence *d, const json_t *object, const cha
 {
     const json_t *own = json_object_get(object, KEY);
     fgi_divergence_state loaded = {.lr_factor = 1};
-    if (own != NULL && !load_numbers(own, &loaded))
+    if (fgi_members_load(members, MEMBERS, own, &loaded) != NULL || !(loaded.lr_factor > 0) ||
+        loaded.lr_factor > 1)
         return fgi_fail(err, FG_EFORMAT, "%s: '" KEY "' in its state.json is not valid", path);
     d->at = loaded;
     d->good_step = loaded.high > 0 ? -1 : json_integer_value(json_object_get(object, "step"));
-    FGI_TRY(load_path(own, "older", path, d->older, err));
+    load_path(own, "older", path, d->older);
     if (loaded.high > 0)
-        return load_path(own, "good", path, d->good, err);
-    (void)fgi_snprintf(d->good, sizeof d->good, "%s", path);
+        load_path(own, "good", path, d->good);
+    else
+        (void)fgi_snprintf(d->good, sizeof d->good, "%s", path);
     return FG_OK;
 }

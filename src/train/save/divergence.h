@@ -42,9 +42,6 @@ fg_status fgi_health_read(fgi_health *health, int64_t step, fg_error *err);
  * NULL: none. */
 const fg_variable *fgi_health_anomaly(const fgi_health *health, bool *out_is_nan,
                                       int64_t *out_step);
-/* The steps so far with a gradient that is not finite, as last known, and the first of them (0:
- * unknown). */
-int64_t fgi_health_bad(const fgi_health *health, int64_t *out_first);
 /* Writes them as metrics, at most FGI_HEALTH_METRICS; returns how many. */
 size_t fgi_health_metrics(const fgi_health *health, fg_metric *out);
 /* Writes them to the result. */
@@ -122,8 +119,6 @@ fg_status fgi_divergence_describe(fgi_divergence *d, const fgi_diverged *what, f
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
-/* Checks the options. Errors: FG_EINVAL. */
-
 /* A fit starts; its state has been restored. */
 void fgi_divergence_start(fgi_divergence *d);
 /* This batch is part of the next step. */
@@ -152,9 +147,6 @@ int fgi_divergence_keep(const fgi_divergence *d);
 /* A checkpoint was saved or loaded: the one to go back to, unless divergence was suspected. */
 void fgi_divergence_note_checkpoint(fgi_divergence *d, const char *path, int64_t step,
                                     bool is_suspected);
-/* The factor of the learning rate after rollbacks; 1: none. */
-double fgi_divergence_lr_factor(const fgi_divergence *d);
-void fgi_divergence_result(const fgi_divergence *d, fg_result *out);
 
 /* ---- in a checkpoint ------------------------------------------------------------------------- */
 
@@ -166,10 +158,8 @@ fg_status fgi_divergence_load(fgi_divergence *d, const struct json_t *object, co
 
 /* ---- for going back -------------------------------------------------------------------------- */
 
-/* The checkpoint to go back to ("": none), the step of the divergence, and
- * how often training has gone back. */
+/* The checkpoint to go back to; "": none. */
 const char *fgi_divergence_good(const fgi_divergence *d);
-int64_t fgi_divergence_rollbacks(const fgi_divergence *d);
 /* Training is at the good checkpoint again: counts it, and lowers the learning rate. `count` and
  * `factor` are those from before the checkpoint was loaded. */
 void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor);

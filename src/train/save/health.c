@@ -25,7 +25,7 @@ static const double WORTH_A_WARNING = 0.25; /* fraction of updates lost */
 static void advise(fgi_health *h, int64_t step)
 {
     const float *health = h->value;
-    const bool is_scaled = fgi_optimizer_scales_loss(*h->of.optimizer);
+    const bool is_scaled = (*h->of.optimizer)->guard.scale != NULL;
     const double lost = (double)health[FGI_HEALTH_LOST];
     const bool is_ignored = strcmp(h->of.options->divergence.on_divergence, "ignore") == 0;
     if (health[FGI_HEALTH_BAD] > 0 && is_ignored && !is_scaled && !h->has_warned_of_bad)
@@ -58,7 +58,7 @@ fg_status fgi_health_read(fgi_health *h, int64_t step, fg_error *err)
 {
     float values[FGI_HEALTH];
     fgi_event *done = NULL;
-    const fg_variable *variable = fgi_optimizer_health(*h->of.optimizer);
+    const fg_variable *variable = (*h->of.optimizer)->guard.health;
     FGI_TRY(fgi_variable_download(variable, values, sizeof values, &done, err));
     if (done != NULL) {
         const int64_t begin = fgi_now_ns();
@@ -81,13 +81,6 @@ const fg_variable *fgi_health_anomaly(const fgi_health *h, bool *out_is_nan, int
     return culprit > 0 ? fg_optimizer_parameter_at(*h->of.optimizer, (size_t)culprit - 1) : NULL;
 }
 
-int64_t fgi_health_bad(const fgi_health *h, int64_t *out_first)
-{
-    const float *health = h->value;
-    *out_first = (int64_t)health[FGI_HEALTH_STEP];
-    return (int64_t)health[FGI_HEALTH_BAD];
-}
-
 static bool counts_lost(const fgi_health *h)
 {
     return fgi_precision_is_narrow(h->of.precision) && !h->of.options->numerics.stochastic_rounding;
@@ -108,7 +101,7 @@ size_t fgi_health_metrics(const fgi_health *h, fg_metric *out)
         count = put(out, count, "train_nonfinite_steps", health[FGI_HEALTH_BAD]);
     if (counts_lost(h))
         count = put(out, count, "train_lost_updates", health[FGI_HEALTH_LOST]);
-    if (fgi_optimizer_scales_loss(*h->of.optimizer))
+    if ((*h->of.optimizer)->guard.scale != NULL)
         count = put(out, count, "train_loss_scale", health[FGI_HEALTH_SCALE]);
     return count;
 }
@@ -119,7 +112,7 @@ void fgi_health_result(const fgi_health *h, fg_result *out)
     const bool is_known = h->is_known;
     out->nonfinite_steps = is_known ? (int64_t)health[FGI_HEALTH_BAD] : -1;
     out->lost_updates = is_known && counts_lost(h) ? (double)health[FGI_HEALTH_LOST] : (double)NAN;
-    out->loss_scale = is_known && fgi_optimizer_scales_loss(*h->of.optimizer)
+    out->loss_scale = is_known && (*h->of.optimizer)->guard.scale != NULL
                           ? (double)health[FGI_HEALTH_SCALE]
                           : (double)NAN;
 }

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/thread.h"
 #include "train/watch/watch.h"
 #include "base/timeline.h"
@@ -74,8 +75,8 @@ static void join(fgi_saver *saver)
 void fgi_saver_remember(fgi_saver *saver, const char *path)
 {
     fg_result *result = &saver->of.call->result;
-    (void)snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
-    (void)snprintf(saver->last, sizeof saver->last, "%s", path);
+    (void)fgi_snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
+    (void)fgi_snprintf(saver->last, sizeof saver->last, "%s", path);
     fgi_watch_checkpoint(saver->of.watchdog, path);
 }
 

@@ -7,6 +7,7 @@
 #include <fulgurite/train.h>
 #include <stdatomic.h>
 
+#include "base/file.h"
 #include "base/thread.h"
 #include "train/save/divergence.h"
 #include "train/state/cursor.h"
@@ -50,9 +51,11 @@ typedef struct fgi_snapshot {
     fgi_host_copy copy;
     float sums[FGI_MOST_SUMS]; /* of the open window */
     double epoch_sums[2 * FG_MAX_METRICS];
+    fgi_arena memory; /* of the callbacks' states */
     fgi_callback_state *callbacks;
     size_t callback_count;
-    char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
+    char *json;                                         /* state.json */
+    char folder[FGI_PATH_BYTES], path[FGI_PATH_BYTES];  /* of the checkpoints, of this one */
     char name[FGI_CKPT_NAME_SIZE], step[24], epoch[24]; /* the last part of the path */
     fgi_best_list top;               /* whose checkpoints are kept: with this one, ... */
     fgi_best_list before;            /* ... and without it, if training may go back to before it */

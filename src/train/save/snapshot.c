@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "ckpt/manifest.h"
 #include "ckpt/series.h"
 #include "log/logger.h"
 
@@ -22,10 +23,8 @@ void fgi_snapshot_destroy(fgi_snapshot *s)
     if (s == NULL)
         return;
     fgi_host_copy_fini(&s->copy);
-    fgi_callback_states_free(s->callbacks, s->callback_count);
+    fgi_arena_fini(&s->memory);
     fgi_free(s->json);
-    fgi_free(s->path);
-    fgi_free(s->folder);
     fgi_free(s);
 }
 
@@ -33,15 +32,9 @@ fg_status fgi_snapshot_place(fgi_snapshot *s, fg_error *err)
 {
     const size_t size = strlen(s->name);
     for (int version = 1;; version++) {
-        s->path = fgi_path_join(s->folder, s->name);
-        char *manifest = s->path != NULL ? fgi_path_join(s->path, "manifest.json") : NULL;
-        if (manifest == NULL)
-            return fgi_no_memory(err);
-        const bool is_usable = !fgi_file_exists(s->path) || fgi_file_exists(manifest);
-        fgi_free(manifest);
-        if (is_usable)
+        FGI_TRY(fgi_path_put(s->folder, s->name, s->path, err));
+        if (!fgi_file_exists(s->path) || fgi_exists_in(s->path, FGI_CKPT_MANIFEST_FILE))
             return FG_OK;
-        fgi_free(s->path);
         (void)snprintf(s->name + size, sizeof s->name - size, "-v%d", version);
     }
 }

@@ -24,36 +24,28 @@ static bool is_as_good(const fgi_best_rule *rule, double a, double b)
     return rule->is_max ? a >= b : a <= b;
 }
 
-static void remove_at(fgi_best_list *list, int i)
+/* Removes `count` entries, starting with the i-th. */
+static void drop(fgi_best_entry *entries, int *all, int i, int count)
 {
-    list->count--;
-    memmove(list->entry + i, list->entry + i + 1,
-            (size_t)(list->count - i) * sizeof list->entry[0]);
+    *all -= count;
+    memmove(entries + i, entries + i + count, (size_t)(*all - i) * sizeof *entries);
 }
 
-/* The index of a step's entry; list->count: there is none. */
-static int find(const fgi_best_list *list, int64_t step)
+/* The index of a step's entry; count: there is none. */
+static int find(const fgi_best_entry *entries, int count, int64_t step)
 {
     int i = 0;
-    while (i < list->count && list->entry[i].step != step)
+    while (i < count && entries[i].step != step)
         i++;
     return i;
 }
 
-static int find_waiting(const fgi_best_list *list, int64_t step)
+bool fgi_best_list_is_best(const fgi_best_list *list, const fgi_best_rule *rule, double value)
 {
-    int i = 0;
-    while (i < list->waiting_count && list->waiting[i].step != step)
-        i++;
-    return i;
-}
-
-/* Removes `count` values that wait, starting with the i-th. */
-static void drop_waiting(fgi_best_list *list, int i, int count)
-{
-    list->waiting_count -= count;
-    memmove(list->waiting + i, list->waiting + i + count,
-            (size_t)(list->waiting_count - i) * sizeof list->waiting[0]);
+    bool is_best = list->count == 0 || is_as_good(rule, value, list->entry[0].value);
+    for (int i = 0; i < list->waiting_count; i++)
+        is_best = is_best && is_as_good(rule, value, list->waiting[i].value);
+    return is_best && list->count + list->waiting_count > 0;
 }
 
 fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, double value,
@@ -63,16 +55,15 @@ fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, dou
     fgi_best_list_forget(list, step);
     for (int i = list->waiting_count - 1; i >= 0; i--)
         if (list->waiting[i].has_no_rank)
-            drop_waiting(list, i, 1);
+            drop(list->waiting, &list->waiting_count, i, 1);
     for (int i = 0; i < list->count; i++)
         better += list->entry[i].step != step && is_as_good(rule, list->entry[i].value, value);
     for (int i = 0; i < list->waiting_count; i++)
         better += is_as_good(rule, list->waiting[i].value, value);
     if (list->waiting_count == FGI_BEST_WAITING)
-        drop_waiting(list, 0, 1);
-    list->waiting[list->waiting_count].value = value;
-    list->waiting[list->waiting_count].has_no_rank = better >= rule->most;
-    list->waiting[list->waiting_count++].step = step;
+        drop(list->waiting, &list->waiting_count, 0, 1);
+    list->waiting[list->waiting_count++] =
+        (fgi_best_entry){.value = value, .step = step, .has_no_rank = better >= rule->most};
     if (better >= rule->most)
         return FGI_RANK_NONE;
     return better == 0 ? FGI_RANK_BEST : FGI_RANK_TOP;
@@ -97,7 +88,8 @@ void fgi_best_list_enter(fgi_best_list *list, const fgi_best_rule *rule, int64_t
                          const char *name)
 {
     fgi_best_entry entry = {.step = step};
-    const int i = find(list, step), waiting = find_waiting(list, step);
+    const int i = find(list->entry, list->count, step);
+    const int waiting = find(list->waiting, list->waiting_count, step);
     (void)snprintf(entry.name, sizeof entry.name, "%s", name);
     if (i < list->count) { /* the same state again, perhaps under another name */
         entry.value = list->entry[i].value;
@@ -105,21 +97,21 @@ void fgi_best_list_enter(fgi_best_list *list, const fgi_best_rule *rule, int64_t
     }
     if (waiting < list->waiting_count) {
         if (i < list->count)
-            remove_at(list, i);
+            drop(list->entry, &list->count, i, 1);
         entry.value = list->waiting[waiting].value;
         add(list, rule, &entry);
     }
     int done = 0;
     while (done < list->waiting_count && list->waiting[done].step <= step)
         done++;
-    drop_waiting(list, 0, done);
+    drop(list->waiting, &list->waiting_count, 0, done);
 }
 
 void fgi_best_list_forget(fgi_best_list *list, int64_t step)
 {
-    const int i = find_waiting(list, step);
+    const int i = find(list->waiting, list->waiting_count, step);
     if (i < list->waiting_count)
-        drop_waiting(list, i, 1);
+        drop(list->waiting, &list->waiting_count, i, 1);
 }
 
 /* ---- in checkpoints -------------------------------------------------------------------------- */
@@ -208,23 +200,20 @@ static bool is_entry(const fgi_best_entry *entry, const char *monitor, const jso
 static fg_status look(const fgi_best_entry *entry, const char *monitor, const char *folder,
                       bool *out, fg_error *err)
 {
-    char *path = fgi_path_join(folder, entry->name), *text = NULL;
-    char *file = path != NULL ? fgi_path_join(path, FGI_CKPT_JSON_FILE) : NULL;
+    char path[FGI_PATH_BYTES], file[FGI_PATH_BYTES], *text = NULL;
     json_t *state = NULL;
     fg_error why = {0};
     size_t size = 0;
+    fg_status status;
     *out = false;
-    fg_status status = file == NULL ? fgi_no_memory(&why) : FG_OK;
-    if (status == FG_OK)
-        status = fgi_file_read(file, STATE_LIMIT, &text, &size, &why);
-    if (status == FG_OK)
-        status = fgi_json_parse(file, 0, text, size, &state, &why);
-    if (status == FG_OK)
-        *out = is_entry(entry, monitor, state);
+    FGI_DONE(fgi_path_put(folder, entry->name, path, &why));
+    FGI_DONE(fgi_path_put(path, FGI_CKPT_JSON_FILE, file, &why));
+    FGI_DONE(fgi_file_read(file, STATE_LIMIT, &text, &size, &why));
+    FGI_DONE(fgi_json_parse(file, 0, text, size, &state, &why));
+    *out = is_entry(entry, monitor, state);
+done:
     json_decref(state);
     fgi_free(text);
-    fgi_free(file);
-    fgi_free(path);
     return status == FG_ENOMEM ? fgi_no_memory(err) : FG_OK;
 }
 
@@ -235,7 +224,7 @@ fg_status fgi_best_list_verify(fgi_best_list *list, const fgi_best_rule *rule, c
         bool is_there;
         FGI_TRY(look(&list->entry[i], rule->monitor, folder, &is_there, err));
         if (!is_there)
-            remove_at(list, i);
+            drop(list->entry, &list->count, i, 1);
     }
     return FG_OK;
 }

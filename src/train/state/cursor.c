@@ -9,75 +9,93 @@
 #include "base/text.h"
 #include "train/state/cursor.h"
 
-/* The integers: key, offset, minimum, and whether a checkpoint must contain it. */
-static const struct {
-    const char *key;
-    size_t offset;
-    int64_t least;
-    bool is_needed;
-} numbers[] = {
-    {"step", offsetof(fgi_cursor, step), 0, true},
-    {"epoch", offsetof(fgi_cursor, epoch), 0, true},
-    {"position", offsetof(fgi_cursor, position), 0, true},
-    {"epoch_batches", offsetof(fgi_cursor, epoch_batches), 0, true},
-    {"samples", offsetof(fgi_cursor, sample_count), -1, false},
-    {"batch_size", offsetof(fgi_cursor, batch_size), 0, false},
-    {"shuffle_buffer", offsetof(fgi_cursor, shuffle_buffer), 0, false},
-    {"validated_step", offsetof(fgi_cursor, validated_step), -1, false},
-    {"total_steps", offsetof(fgi_cursor, total_steps), 0, false},
-    {"log_lines", offsetof(fgi_cursor, log_lines), -1, false},
+#define INT(key, member, ...)                                                                      \
+    {                                                                                              \
+        key, offsetof(fgi_cursor, member), FGI_MEMBER_INT, __VA_ARGS__                             \
+    }
+#define FLAG(member)                                                                               \
+    {                                                                                              \
+#member, offsetof(fgi_cursor, member), FGI_MEMBER_FLAG, 0, false                           \
+    }
+static const fgi_member members[] = {
+    INT("step", step, 0, true),
+    INT("epoch", epoch, 0, true),
+    INT("position", position, 0, true),
+    INT("epoch_batches", epoch_batches, 0, true),
+    INT("samples", sample_count, -1, false),
+    INT("batch_size", batch_size, 0, false),
+    INT("shuffle_buffer", shuffle_buffer, 0, false),
+    INT("validated_step", validated_step, -1, false),
+    INT("total_steps", total_steps, 0, false),
+    INT("log_lines", log_lines, -1, false),
+    FLAG(owes_validation),
+    FLAG(has_read_epoch),
 };
+enum { MEMBERS = sizeof members / sizeof members[0] };
 
-static const struct {
-    const char *key;
-    size_t offset;
-} flags[] = {
-    {"owes_validation", offsetof(fgi_cursor, owes_validation)},
-    {"has_read_epoch", offsetof(fgi_cursor, has_read_epoch)},
-};
+/* ---- members of a struct in JSON ------------------------------------------------------------- */
 
-enum { NUMBERS = sizeof numbers / sizeof numbers[0], FLAGS = sizeof flags / sizeof flags[0] };
+bool fgi_members_save(const fgi_member *rows, size_t count, const void *from, json_t *object)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        const void *at = (const char *)from + rows[i].offset;
+        json_t *value = rows[i].kind == FGI_MEMBER_INT    ? json_integer(*(const int64_t *)at)
+                        : rows[i].kind == FGI_MEMBER_REAL ? json_real(*(const double *)at)
+                        : *(const bool *)at               ? json_true()
+                                                          : NULL;
+        if (value != NULL || rows[i].kind != FGI_MEMBER_FLAG)
+            ok = json_object_set_new(object, rows[i].key, value) == 0;
+    }
+    return ok;
+}
+
+/* A member whose key is missing is unchanged, but for a flag. */
+static bool load_member(const fgi_member *row, const json_t *value, void *at)
+{
+    if (row->kind == FGI_MEMBER_FLAG)
+        *(bool *)at = json_is_true(value);
+    else if (value == NULL)
+        return !row->is_needed;
+    else if (row->kind == FGI_MEMBER_REAL && json_is_number(value))
+        *(double *)at = json_number_value(value);
+    else if (row->kind == FGI_MEMBER_INT && json_is_integer(value) &&
+             json_integer_value(value) >= row->least)
+        *(int64_t *)at = json_integer_value(value);
+    else
+        return false;
+    return true;
+}
+
+const fgi_member *fgi_members_load(const fgi_member *rows, size_t count, const json_t *object,
+                                   void *out)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!load_member(&rows[i], json_object_get(object, rows[i].key),
+                         (char *)out + rows[i].offset))
+            return &rows[i];
+    return NULL;
+}
+
+/* ---- the cursor ------------------------------------------------------------------------------ */
 
 fgi_cursor fgi_cursor_start(void) { return (fgi_cursor){.validated_step = -1, .log_lines = -1}; }
 
 bool fgi_cursor_save(const fgi_cursor *cursor, const fgi_best_rule *rule, json_t *object)
 {
-    bool ok = true;
-    for (size_t i = 0; i < NUMBERS; i++) {
-        const int64_t value = *(const int64_t *)((const char *)cursor + numbers[i].offset);
-        ok = ok && json_object_set_new(object, numbers[i].key, json_integer(value)) == 0;
-    }
-    for (size_t i = 0; i < FLAGS; i++)
-        if (*(const bool *)((const char *)cursor + flags[i].offset))
-            ok = ok && json_object_set_new(object, flags[i].key, json_true()) == 0;
-    return ok && fgi_best_list_save(&cursor->top, rule, object);
-}
-
-/* Whether the object has a valid number; if the key is missing, *out is unchanged. */
-static bool get_number(const json_t *object, size_t i, int64_t *out)
-{
-    const json_t *value = json_object_get(object, numbers[i].key);
-    if (value == NULL)
-        return !numbers[i].is_needed;
-    if (!json_is_integer(value) || json_integer_value(value) < numbers[i].least)
-        return false;
-    *out = json_integer_value(value);
-    return true;
+    return fgi_members_save(members, MEMBERS, cursor, object) &&
+           fgi_best_list_save(&cursor->top, rule, object);
 }
 
 fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const fgi_best_rule *rule,
                           const char *path, fg_error *err)
 {
     fgi_cursor loaded = fgi_cursor_start();
-    for (size_t i = 0; i < NUMBERS; i++)
-        if (!get_number(object, i, (int64_t *)((char *)&loaded + numbers[i].offset)))
-            return fgi_fail(
-                err, FG_EFORMAT,
-                "%s: '%s' in its state.json is missing or not an integer of at least %lld", path,
-                numbers[i].key, (long long)numbers[i].least);
-    for (size_t i = 0; i < FLAGS; i++)
-        *(bool *)((char *)&loaded + flags[i].offset) =
-            json_is_true(json_object_get(object, flags[i].key));
+    const fgi_member *wrong = fgi_members_load(members, MEMBERS, object, &loaded);
+    if (wrong != NULL)
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: '%s' in its state.json is missing or not an integer of at least %lld",
+                        path, wrong->key, (long long)wrong->least);
     fgi_best_list_load(&loaded.top, rule, object);
     *cursor = loaded;
     return FG_OK;

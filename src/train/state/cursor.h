@@ -38,6 +38,7 @@ typedef struct fgi_best_rule {
 typedef struct fgi_best_entry {
     double value; /* of the metric */
     int64_t step;
+    bool has_no_rank;              /* it waits, and counts only if a better one cannot be saved */
     char name[FGI_CKPT_NAME_SIZE]; /* of the checkpoint */
 } fgi_best_entry;
 
@@ -45,11 +46,7 @@ typedef struct fgi_best_entry {
 typedef struct fgi_best_list {
     fgi_best_entry entry[FGI_BEST_MOST];
     int count;
-    struct {
-        double value;
-        int64_t step;
-        bool has_no_rank;        /* counts only if a better one cannot be saved */
-    } waiting[FGI_BEST_WAITING]; /* the earliest first */
+    fgi_best_entry waiting[FGI_BEST_WAITING]; /* the earliest first; without names */
     int waiting_count;
 } fgi_best_list;
 
@@ -67,6 +64,8 @@ fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, dou
  * best. Values of this and earlier steps no longer wait. */
 void fgi_best_list_enter(fgi_best_list *list, const fgi_best_rule *rule, int64_t step,
                          const char *name);
+/* Whether no checkpoint of the list has a better value, nor any that waits. */
+bool fgi_best_list_is_best(const fgi_best_list *list, const fgi_best_rule *rule, double value);
 /* The state of a step will not be saved. */
 void fgi_best_list_forget(fgi_best_list *list, int64_t step);
 
@@ -101,6 +100,25 @@ typedef struct fgi_cursor {
     int64_t total_steps;    /* that the schedule was planned for; 0: none, or no end */
     int64_t log_lines;      /* of the log that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
+
+/* A member of a struct, as the value of a key of state.json. */
+typedef struct fgi_member {
+    const char *key;
+    size_t offset;
+    enum {
+        FGI_MEMBER_INT,
+        FGI_MEMBER_REAL,
+        FGI_MEMBER_FLAG
+    } kind;        /* a flag is only there if set */
+    int64_t least; /* of an integer */
+    bool is_needed;
+} fgi_member;
+/* Adds the members to the object; false: out of memory. */
+bool fgi_members_save(const fgi_member *rows, size_t count, const void *from,
+                      struct json_t *object);
+/* Reads them; returns the first that is not valid or, if it is needed, missing. NULL: none. */
+const fgi_member *fgi_members_load(const fgi_member *rows, size_t count,
+                                   const struct json_t *object, void *out);
 
 /* The position before the first step. */
 fgi_cursor fgi_cursor_start(void);

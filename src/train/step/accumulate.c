@@ -15,19 +15,6 @@
 #include "optim/optimizer.h"
 #include "train/step/stage.h"
 
-struct fgi_accumulator {
-    fg_optimizer *optimizer; /* borrowed */
-    fg_trace *trace;         /* of the update program; kept for its scalars */
-    fgi_step_program *update;
-    /* For each of the optimizer's parameters: f64 if the parameter is, else f32. NULL for those
-     * without a gradient, which the update does not change. */
-    fg_variable **sum;
-    size_t count;
-    fg_variable *weight; /* f32[]: the sum of the batches' weights */
-    fg_scalar fresh;     /* u32: 1 if the sums restart with this batch */
-    int64_t batches;
-};
-
 /* Sums are sharded like their parameters. They are not part of checkpoints, which are taken between
  * steps. */
 static fg_status create_sum(fg_variable *parameter, fg_variable **out, fg_error *err)
@@ -180,23 +167,8 @@ fg_status fgi_accumulator_compile(fgi_accumulator *a, fg_client *client,
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-void fgi_accumulator_begin(fgi_accumulator *a)
-{
-    if (a != NULL)
-        a->batches = 0;
-}
-
-int64_t fgi_accumulator_batches(const fgi_accumulator *a) { return a != NULL ? a->batches : 0; }
-
 void fgi_accumulator_add(fgi_accumulator *a)
 {
     a->fresh.value.u32 = a->batches == 0;
     a->batches++;
 }
-
-void fgi_accumulator_begin_update(fgi_accumulator *a, uint64_t seed, int64_t step)
-{
-    fg_trace_set_seed(a->trace, ~seed, (uint64_t)step); /* different random bits than the batches */
-}
-
-fgi_step_program *fgi_accumulator_update(const fgi_accumulator *a) { return a->update; }

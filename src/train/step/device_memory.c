@@ -62,9 +62,8 @@ static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
 fg_status fgi_memory_of(const fgi_model *model, const fgi_stage *stage, fgi_memory *out,
                         fg_error *err)
 {
-    fgi_program_cost cost;
+    const fgi_program_cost cost = fgi_executable_cost(fgi_step_program_executable(stage->program));
     const fgi_state_bytes state = fgi_state_bytes_of(model, stage->client);
-    FGI_TRY(fgi_step_program_cost(stage->program, &cost, err));
     const int64_t kept = state.parameters + state.buffers + state.optimizer;
     const int64_t arguments = least0(cost.argument_bytes), temp = least0(cost.temp_bytes);
     const int64_t outputs = least0(least0(cost.output_bytes) - least0(cost.alias_bytes));

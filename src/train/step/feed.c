@@ -103,7 +103,7 @@ static fg_status upload_field(fg_client *client, upload *u, int f, fg_array **ou
     FGI_TRY(fgi_array_upload(client, &u->batch->types[f], &sharding, u->batch->data[f],
                              FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
-    const fg_status status = fgi_event_on_ready(done, on_upload_done, u, err);
+    const fg_status status = fgi_event_on_ready(done, NULL, on_upload_done, u, err);
     if (status != FG_OK) { /* there will be no callback when the device has read the memory: wait */
         fg_array_release(*out);
         *out = NULL;
@@ -189,7 +189,7 @@ static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_part_fn
     (void)pthread_mutex_lock(&feed->mutex);
     flight->open++;
     (void)pthread_mutex_unlock(&feed->mutex);
-    if (fgi_event_on_parts(event, part_done, done, flight, NULL) == FG_OK)
+    if (fgi_event_on_ready(event, part_done, done, flight, NULL) == FG_OK)
         return;
     const fg_status status = fgi_event_wait(event, &late); /* there will be no callback: wait */
     done(flight, status, late.message);
@@ -319,15 +319,20 @@ static void launched(fgi_feed *feed, fgi_flight *flight, fgi_event *take_done)
                  on_step_done);
 }
 
+/* Launches the stage's program on a batch or, if the flight is one, the update. */
 static fg_status launch(fgi_feed *feed, fgi_stage *stage, fgi_flight *flight,
                         fg_array *const *fields, fg_array *samples, fg_array **out_prediction,
                         fg_error *err)
 {
     fgi_event *done = NULL;
-    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer", .name = "launch"};
+    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
+                     .name = flight->is_batch ? "launch" : "launch update"};
     fgi_span_begin(feed->of.spans, &span);
     flight->launch_ns = span.begin_ns;
-    const fg_status status = fgi_stage_launch(stage, fields, samples, out_prediction, &done, err);
+    const fg_status status =
+        flight->is_batch
+            ? fgi_stage_launch(stage, fields, samples, out_prediction, &done, err)
+            : fgi_step_program_launch(stage->accumulator->update, NULL, 0, NULL, &done, err);
     fgi_span_end(&span);
     if (status == FG_OK)
         launched(feed, flight, done);
@@ -375,19 +380,9 @@ fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch 
 
 fg_status fgi_feed_update(fgi_feed *feed, fgi_stage *stage, fg_error *err)
 {
-    fgi_event *done = NULL;
     FGI_TRY(retire(feed, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(feed, stage, NULL);
     feed->of.begin(feed->of.self, stage, NULL);
-    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
-                     .name = "launch update"};
-    fgi_span_begin(feed->of.spans, &span);
-    flight->launch_ns = span.begin_ns;
-    fgi_step_program *update = fgi_accumulator_update(stage->accumulator);
-    const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
-    fgi_span_end(&span);
-    if (status != FG_OK)
-        return name_step(flight, status, err);
-    launched(feed, flight, done);
-    return FG_OK;
+    const fg_status status = launch(feed, stage, flight, NULL, NULL, NULL, err);
+    return status == FG_OK ? FG_OK : name_step(flight, status, err);
 }

@@ -180,7 +180,18 @@ fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss);
 
 /* ---- several batches per step (accumulate.c) ------------------------------------------------- */
 
-typedef struct fgi_accumulator fgi_accumulator;
+typedef struct fgi_accumulator {
+    fg_optimizer *optimizer; /* borrowed */
+    fg_trace *trace;         /* of the update program; kept for its scalars */
+    fgi_step_program *update;
+    /* For each of the optimizer's parameters: f64 if the parameter is, else f32. NULL for those
+     * without a gradient, which the update does not change. */
+    fg_variable **sum;
+    size_t count;
+    fg_variable *weight; /* f32[]: the sum of the batches' weights */
+    fg_scalar fresh;     /* u32: 1 if the sums restart with this batch */
+    int64_t batches;     /* of the step so far */
+} fgi_accumulator;
 
 /* Sums of gradients over the batches of a step. The optimizer is borrowed. */
 fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out, fg_error *err);
@@ -193,16 +204,8 @@ void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor weig
 fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client,
                                   const fgi_callbacks *callbacks, int64_t step,
                                   fgi_history *history, fg_error *err);
-/* A step starts; NULL is allowed. */
-void fgi_accumulator_begin(fgi_accumulator *accumulator);
 /* Sets the scalars of the next batch. */
 void fgi_accumulator_add(fgi_accumulator *accumulator);
-/* Batches of the step so far; 0 for NULL. */
-int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
-/* Sets the scalars of the update: its random bits are keyed by seed and step. */
-void fgi_accumulator_begin_update(fgi_accumulator *accumulator, uint64_t seed, int64_t step);
-/* The program of the update. */
-fgi_step_program *fgi_accumulator_update(const fgi_accumulator *accumulator);
 
 /* ---- the device memory of a program (device_memory.c) ---------------------------------------- */
 

@@ -20,15 +20,9 @@ int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
 
 /* ---- the denominator of a loss --------------------------------------------------------------- */
 
-/* What a scalar of a step was divided by. */
-typedef enum fgi_denominator {
-    FGI_BY_ROWS,    /* valid rows, or nothing: a mean over samples */
-    FGI_BY_WEIGHTS, /* a sum of weights, such as tokens, or a multiple of it */
-    FGI_BY_SEVERAL  /* several, or the value is not linear in such a mean */
-} fgi_denominator;
-
 /* The denominator of a value: none, because it is independent of the batch; the rows, also for any
- * other dependency on the batch; the weights of a node; or several. */
+ * other dependency on the batch, and nothing: a mean over samples; the weights of a node, such as
+ * tokens, or a multiple of their sum; or several, or the value is not linear in such a mean. */
 typedef enum kind { FREE, ROWS, WEIGHTS, SEVERAL } kind;
 
 typedef struct origin {
@@ -74,15 +68,15 @@ static origin origin_of(const fgi_node *node, const fgi_node *rows, const origin
     return through(node, all, of);
 }
 
-/* rows: the number of valid rows; *out_weight is set for FGI_BY_WEIGHTS. */
-static fgi_denominator denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight)
+/* rows: the number of valid rows; *out_weight is set for WEIGHTS. */
+static kind denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight)
 {
     const fgi_node *node = fgi_node_of(value);
     const fg_trace *trace = node->trace;
     origin *of = fgi_calloc((size_t)node->id + 1, sizeof *of);
     if (of == NULL || fgi_is_poison(value)) {
         fgi_free(of);
-        return FGI_BY_ROWS;
+        return ROWS;
     }
     for (size_t id = 0; id <= node->id; id++)
         of[id] = origin_of(trace->nodes[id], fgi_node_of(rows), of);
@@ -90,9 +84,7 @@ static fgi_denominator denominator_of(fg_tensor value, fg_tensor rows, fg_tensor
     fgi_free(of);
     if (found.kind == WEIGHTS)
         *out_weight = fgi_tensor_of(found.weight);
-    return found.kind == SEVERAL   ? FGI_BY_SEVERAL
-           : found.kind == WEIGHTS ? FGI_BY_WEIGHTS
-                                   : FGI_BY_ROWS;
+    return found.kind;
 }
 
 /* ---- what a step logs ------------------------------------------------------------------------ */
@@ -180,7 +172,7 @@ static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
     fg_tensor weight;
     if (rank > 0)
         return pair_of(fg_sum(wide, 0, NULL), fgi_count_valid(wide, rank, every_axis, FG_F32));
-    if (denominator_of(value, step->count, &weight) == FGI_BY_WEIGHTS)
+    if (denominator_of(value, step->count, &weight) == WEIGHTS)
         return weighted_pair(wide, fg_cast(weight, FG_F32));
     return pair_of(fg_mul(wide, step->count), step->count);
 }
@@ -299,17 +291,16 @@ fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
     fg_tensor weight;
     if (step->weight.handle != 0)
         return step->weight;
-    switch (denominator_of(loss, step->count, &weight)) {
-    case FGI_BY_ROWS: break;
-    case FGI_BY_WEIGHTS: return fg_stop_gradient(fg_cast(weight, FG_F32));
-    case FGI_BY_SEVERAL:
+    const kind denominator = denominator_of(loss, step->count, &weight);
+    if (denominator == WEIGHTS)
+        return fg_stop_gradient(fg_cast(weight, FG_F32));
+    if (denominator == SEVERAL)
         return fgi_trace_fail(step->trace, FG_EINVAL,
                               "the loss combines means with different denominators, such as the "
                               "tokens and the samples of a batch, or is no longer linear in one: "
                               "the batches of a step (accumulate_grad_batches) can't be weighted\n"
                               "return one mean, or call fg_step_set_weight with the "
                               "weight of the batch's loss");
-    }
     return step->count;
 }
 

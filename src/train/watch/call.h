@@ -8,6 +8,7 @@
 #include <fulgurite/train.h>
 #include <fulgurite/ckpt.h>
 
+#include "base/arena.h"
 #include "pjrt/pjrt.h"
 #include "train/state/cursor.h"
 #include "train/watch/watch.h"
@@ -110,16 +111,15 @@ void fgi_callbacks_substitute(fgi_callbacks *list, fg_trace *trace);
 
 /* The state of one callback, to be written. */
 typedef struct fgi_callback_state {
-    char *name; /* of the tensor: "callback.NAME" */
+    const char *name; /* of the tensor: "callback.NAME" */
     void *bytes;
     size_t size;
 } fgi_callback_state;
 
-/* Calls `save` of all callbacks that have it: *out is a fresh list (fgi_callback_states_free), in
- * which the size may be 0. Errors: FG_ENOMEM, FG_EINVAL for a state that changes meanwhile. */
-fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_callback_state **out,
-                                   size_t *out_count, fg_error *err);
-void fgi_callback_states_free(fgi_callback_state *states, size_t count); /* NULL is allowed */
+/* Calls `save` of all callbacks that have it; in the list, the size may be 0. Errors: FG_ENOMEM,
+ * FG_EINVAL for a state that changes meanwhile. */
+fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_arena *memory,
+                                   fgi_callback_state **out, size_t *out_count, fg_error *err);
 /* Calls `load` of each callback with its state in the checkpoint. Warns of a callback without state
  * in the checkpoint, and of state without a callback. Errors: those of the callbacks. */
 fg_status fgi_callback_states_load(const fgi_callbacks *list, const fg_ckpt *ckpt, const char *path,

@@ -79,21 +79,12 @@ static bool is_unique(const fg_callback_ops *ops)
     return ops->save != NULL || (ops->build != NULL && ops->name != NULL);
 }
 
-static bool has_unique(const fgi_callbacks *list, const char *name)
-{
-    size_t i = 0;
-    while (i < list->count &&
-           (!is_unique(list->at[i].ops) || strcmp(list->at[i].ops->name, name) != 0))
-        i++;
-    return i < list->count;
-}
-
-/* Whether a callback with this name saves state. */
-static bool has(const fgi_callbacks *list, const char *name)
+/* Whether a callback with this name saves state or, if `is_any`, needs a unique name. */
+static bool has(const fgi_callbacks *list, const char *name, bool is_any)
 {
     for (size_t i = 0; i < list->count; i++) {
         const fg_callback_ops *ops = list->at[i].ops;
-        if (ops->save != NULL && strcmp(ops->name, name) == 0)
+        if ((ops->save != NULL || (is_any && is_unique(ops))) && strcmp(ops->name, name) == 0)
             return true;
     }
     return false;
@@ -108,7 +99,7 @@ static fg_status check_state(const fgi_callbacks *list, const fg_callback_ops *o
                         "callback '%s': expected all of name, save and load, or neither save nor "
                         "load",
                         ops->name != NULL ? ops->name : "");
-    if (is_unique(ops) && has_unique(list, ops->name))
+    if (is_unique(ops) && has(list, ops->name, true))
         return fgi_fail(err, FG_EINVAL,
                         "there already is a callback '%s': callbacks with state or variables "
                         "require unique names",
@@ -116,23 +107,15 @@ static fg_status check_state(const fgi_callbacks *list, const fg_callback_ops *o
     return FG_OK;
 }
 
-static fg_status save_one(const fg_callback_ops *ops, void *self, fgi_callback_state *out,
-                          fg_error *err)
+static fg_status save_one(const fg_callback_ops *ops, void *self, fgi_arena *memory,
+                          fgi_callback_state *out, fg_error *err)
 {
-    fgi_buf name = {0};
-    fgi_buf_printf(&name, PREFIX "%s", ops->name);
-    const fg_status status = fgi_buf_status(&name, err);
-    if (status == FG_OK)
-        out->name = fgi_buf_take(&name);
-    fgi_buf_fini(&name);
-    FGI_TRY(status);
+    out->name = fgi_arena_printf(memory, PREFIX "%s", ops->name);
     out->size = ops->save(self, NULL, 0);
-    if (out->size == 0)
-        return FG_OK;
-    out->bytes = fgi_alloc(out->size);
-    if (out->bytes == NULL)
+    out->bytes = fgi_arena_alloc(memory, out->size + 1);
+    if (out->name == NULL || out->bytes == NULL)
         return fgi_no_memory(err);
-    const size_t size = ops->save(self, out->bytes, out->size);
+    const size_t size = out->size > 0 ? ops->save(self, out->bytes, out->size) : 0;
     if (size != out->size)
         return fgi_fail(err, FG_EINVAL,
                         "callback '%s': save returned %zu bytes, then %zu: its state must not "
@@ -141,36 +124,18 @@ static fg_status save_one(const fg_callback_ops *ops, void *self, fgi_callback_s
     return FG_OK;
 }
 
-fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_callback_state **out,
-                                   size_t *out_count, fg_error *err)
+fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_arena *memory,
+                                   fgi_callback_state **out, size_t *out_count, fg_error *err)
 {
     *out_count = 0;
-    *out = fgi_calloc(list->count + 1, sizeof **out);
+    *out = fgi_arena_alloc(memory, (list->count + 1) * sizeof **out);
     if (*out == NULL)
         return fgi_no_memory(err);
-    for (size_t i = 0; i < list->count; i++) {
-        const fg_callback_ops *ops = list->at[i].ops;
-        if (ops->save == NULL)
-            continue;
-        void *self = list->at[i].self;
-        const fg_status status = save_one(ops, self, &(*out)[(*out_count)++], err);
-        if (status != FG_OK) {
-            fgi_callback_states_free(*out, *out_count);
-            *out = NULL;
-            *out_count = 0;
-            return status;
-        }
-    }
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].ops->save != NULL)
+            FGI_TRY(
+                save_one(list->at[i].ops, list->at[i].self, memory, &(*out)[(*out_count)++], err));
     return FG_OK;
-}
-
-void fgi_callback_states_free(fgi_callback_state *states, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        fgi_free(states[i].name);
-        fgi_free(states[i].bytes);
-    }
-    fgi_free(states);
 }
 
 /* Warns of state that no callback claims: the next checkpoint will not contain it. */
@@ -181,7 +146,7 @@ static void warn_of_unclaimed(const fgi_callbacks *list, const fg_ckpt *ckpt, co
         if (info->part != FG_CKPT_STATE || strncmp(info->name, PREFIX, strlen(PREFIX)) != 0)
             continue;
         const char *name = info->name + strlen(PREFIX);
-        if (!has(list, name))
+        if (!has(list, name, false))
             fgi_log(FG_LOG_WARNING,
                     "%s: contains the state of callback '%s', which this run does not have: it is "
                     "ignored",
@@ -230,10 +195,7 @@ fg_status fgi_callbacks_add(fgi_callbacks *list, const fg_callback_ops *ops, voi
     FGI_TRY(fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err));
     FGI_TRY(check_state(list, ops, err));
     if (list->count == list->capacity) {
-        callback *grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
-        if (grown == NULL)
-            return fgi_no_memory(err);
-        list->at = grown;
+        FGI_TRY_GROW(list->at, list->count, list->capacity, err);
     }
     list->at[list->count++] = (callback){.ops = ops, .self = self};
     return FG_OK;
@@ -277,25 +239,26 @@ static bool is_deferred(const fgi_call *call, fgi_event_kind kind)
     return call->is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
 }
 
-static fg_status take_error(fgi_call *call, callback *failed, fgi_event_kind kind, fg_status status,
-                            const fg_error *local, fg_error *err)
+/* What a callback returned: FG_ESTOPPED requests a stop. */
+static fg_status take(fgi_call *call, callback *of, fgi_event_kind kind, fg_status status,
+                      const fg_error *local, fg_error *err)
 {
     const char *text = local->message[0] != '\0' ? local->message : "a callback ended the run";
-    if (!is_deferred(call, kind))
+    char *reason = call->result.stop_reason;
+    if (status == FG_OK)
+        return FG_OK;
+    if (status != FG_ESTOPPED && !is_deferred(call, kind))
         return fgi_fail(err, status, "%s", text);
-    failed->has_failed = true;
     call->is_stopping = true;
+    if (status == FG_ESTOPPED) {
+        if (call->is_running && reason[0] == '\0')
+            (void)fgi_snprintf(reason, sizeof call->result.stop_reason, "%s", local->message);
+        return FG_OK;
+    }
+    of->has_failed = true;
     if (call->failure.status == FG_OK)
         (void)fgi_fail(&call->failure, status, "%s", text);
     return FG_OK;
-}
-
-static void take_stop(fgi_call *call, const fg_error *local)
-{
-    char *reason = call->result.stop_reason;
-    call->is_stopping = true;
-    if (call->is_running && reason[0] == '\0')
-        (void)fgi_snprintf(reason, sizeof call->result.stop_reason, "%s", local->message);
 }
 
 /* "early_stop.log"; callbacks without a name are numbered in the order of their calls. */
@@ -323,10 +286,9 @@ fg_status fgi_notify(fgi_callbacks *list, fgi_event_kind kind, const fg_progress
         const int64_t begin = fgi_timeline_begin();
         const fg_status status = function(each->self, at, &local);
         end_span(begin, each, i + 1, kind, at->step);
-        if (status == FG_ESTOPPED)
-            take_stop(list->call, &local);
-        else if (status != FG_OK)
-            return take_error(list->call, each, kind, status, &local, err);
+        FGI_TRY(take(list->call, each, kind, status, &local, err));
+        if (status != FG_OK && status != FG_ESTOPPED)
+            return FG_OK;
     }
     return FG_OK;
 }
@@ -348,10 +310,9 @@ fg_status fgi_notify_predicted(fgi_callbacks *list, const fg_progress *at,
         if (each->ops->predicted == NULL)
             continue;
         const fg_status status = each->ops->predicted(each->self, at, rows, &local);
-        if (status == FG_ESTOPPED)
-            take_stop(list->call, &local);
-        else if (status != FG_OK)
-            return take_error(list->call, each, FGI_ON_EVAL_END, status, &local, err);
+        FGI_TRY(take(list->call, each, FGI_ON_EVAL_END, status, &local, err));
+        if (status != FG_OK && status != FG_ESTOPPED)
+            return FG_OK;
     }
     return FG_OK;
 }
@@ -363,14 +324,6 @@ struct fg_log_values {
     size_t count, capacity;
     fg_error error; /* the first */
 };
-
-static bool is_taken(const fg_log_values *values, const char *name)
-{
-    size_t i = 0;
-    while (i < values->count && strcmp(values->at[i].name, name) != 0)
-        i++;
-    return i < values->count;
-}
 
 /* The other members of a line. */
 static bool is_reserved(const char *name)
@@ -392,7 +345,7 @@ void fg_log_values_add(fg_log_values *values, const char *name, double value)
                        "value of a log line: expected a name of 1 to %zu letters, digits, '_', "
                        "'.', '/', '-', other than step, epoch, lr and wall_time, got '%s'",
                        sizeof next->name - 1, name != NULL ? name : "");
-    else if (is_taken(values, name))
+    else if (fgi_metric_find(values->at, values->count, name) < values->count)
         (void)fgi_fail(&values->error, FG_EINVAL, "the log line already has a value '%s'", name);
     else if (values->count == values->capacity)
         (void)fgi_fail(&values->error, FG_EINVAL,
@@ -421,10 +374,7 @@ fg_status fgi_measure(fgi_callbacks *list, fg_progress *at, fg_metric *metrics, 
             returned = values.error.status;
         }
         values.error = (fg_error){0};
-        if (returned == FG_ESTOPPED)
-            take_stop(list->call, &local);
-        else if (returned != FG_OK)
-            status = take_error(list->call, each, FGI_ON_LOG, returned, &local, err);
+        status = take(list->call, each, FGI_ON_LOG, returned, &local, err);
     }
     at->metric_count = values.count;
     return status;

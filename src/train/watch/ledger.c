@@ -53,13 +53,6 @@ fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger)
     return (fgi_span_listener){.self = ledger, .ended = on_ended};
 }
 
-bool fgi_ledger_set_off(fgi_ledger *ledger, bool is_off)
-{
-    const bool was_off = ledger->is_off;
-    ledger->is_off = is_off;
-    return was_off;
-}
-
 /* ---- windows of steps ------------------------------------------------------------------------ */
 
 static double seconds(int64_t ns) { return (double)ns * 1e-9; }

@@ -1,7 +1,7 @@
 /* profile_steps.c - which steps to take a profile of.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/watch/profile_steps.h"
+#include "train/watch/watch.h"
 
 #include <string.h>
 

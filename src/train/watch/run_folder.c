@@ -93,38 +93,30 @@ bool fgi_run_is_asked_to_stop(fgi_run *run)
 
 /* ---- an earlier run -------------------------------------------------------------------------- */
 
-/* Finds checkpoints of another run: *out_folder is a fresh string with their folder, NULL if there
- * are none. */
-static fg_status find_earlier(const fgi_run *run, const char *resumed, char **out_folder,
-                              fg_error *err)
+/* Whether there are checkpoints of another run in `folder`, which is written. */
+static fg_status find_earlier(const fgi_run *run, const char *resumed, char folder[FGI_PATH_BYTES],
+                              bool *out, fg_error *err)
 {
     int64_t newest = 0;
     bool is_own = false;
-    fg_status status = FG_OK;
-    *out_folder = NULL;
+    *out = false;
     if (run->o->run_dir == NULL || run->logger != NULL)
         return FG_OK;
-    char *folder = fgi_path_join(run->o->run_dir, "checkpoints");
-    if (folder == NULL)
-        return fgi_no_memory(err);
+    FGI_TRY(fgi_path_put(run->o->run_dir, "checkpoints", folder, err));
     if (fgi_file_exists(folder))
-        status = fgi_ckpt_newest_sequence(folder, &newest, err);
-    if (status == FG_OK && newest > 0)
-        status = fgi_path_is_in(resumed, folder, &is_own, err);
-    if (status == FG_OK && newest > 0 && !is_own)
-        *out_folder = folder;
-    else
-        fgi_free(folder);
-    return status;
+        FGI_TRY(fgi_ckpt_newest_sequence(folder, &newest, err));
+    if (newest > 0)
+        FGI_TRY(fgi_path_is_in(resumed, folder, &is_own, err));
+    *out = newest > 0 && !is_own;
+    return FG_OK;
 }
 
 fg_status fgi_run_check(const fgi_run *run, const char *resumed, fg_error *err)
 {
-    char *folder;
-    FGI_TRY(find_earlier(run, resumed, &folder, err));
-    const bool is_in_the_way = folder != NULL && !run->o->overwrite;
-    fgi_free(folder);
-    if (!is_in_the_way)
+    char folder[FGI_PATH_BYTES];
+    bool is_there;
+    FGI_TRY(find_earlier(run, resumed, folder, &is_there, err));
+    if (!is_there || run->o->overwrite)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' holds the checkpoints of an earlier run, which are not deleted\n"
@@ -135,11 +127,10 @@ fg_status fgi_run_check(const fgi_run *run, const char *resumed, fg_error *err)
 
 fg_status fgi_run_clear(const fgi_run *run, const char *resumed, fg_error *err)
 {
-    char *folder;
-    FGI_TRY(find_earlier(run, resumed, &folder, err)); /* fgi_run_check allowed to overwrite them */
-    const fg_status status = folder != NULL ? fgi_ckpt_clear(folder, err) : FG_OK;
-    fgi_free(folder);
-    return status;
+    char folder[FGI_PATH_BYTES];
+    bool is_there; /* fgi_run_check allowed to overwrite them */
+    FGI_TRY(find_earlier(run, resumed, folder, &is_there, err));
+    return is_there ? fgi_ckpt_clear(folder, err) : FG_OK;
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */

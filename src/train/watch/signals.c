@@ -61,11 +61,7 @@ static void on_signal(int number)
     errno = kept;
 }
 
-static void on_save(int number)
-{
-    (void)number;
-    (void)atomic_fetch_add(&saves, 1);
-}
+static void on_save(int number) { (void)atomic_fetch_add(&saves, 1); }
 
 /* "finishing 3 steps, then " */
 static void put_work(int note, bool is_saved, char *out, size_t size)
@@ -155,13 +151,11 @@ void fgi_signals_release(void)
 
 static void on_begun(void *self, const fgi_span *span)
 {
-    (void)self;
     (void)atomic_fetch_add(&compiling, span->activity == FGI_COMPILE ? 1 : 0);
 }
 
 static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
 {
-    (void)self, (void)end_ns;
     (void)atomic_fetch_sub(&compiling, span->activity == FGI_COMPILE ? 1 : 0);
 }
 

@@ -57,16 +57,14 @@ void fgi_step_profile_destroy(fgi_step_profile *self)
 static void start(fgi_step_profile *self)
 {
     fg_error why = {0};
-    char name[48];
-    char *folder = fgi_path_join(self->run_dir, "profile");
+    char name[48], folder[FGI_PATH_BYTES];
     (void)fgi_snprintf(name, sizeof name, "step-%lld", (long long)self->cursor->step + 1);
     fgi_timeline_name_thread("trainer");
-    fg_status status = folder != NULL ? FG_OK : fgi_no_memory(&why);
+    fg_status status = fgi_path_put(self->run_dir, "profile", folder, &why);
     if (status == FG_OK)
         status =
             fg_profile_start(self->client, &(fg_profile_options){.folder = folder, .name = name},
                              &self->profile, &why);
-    fgi_free(folder);
     self->is_done = true;
     self->begun = self->cursor->step + 1;
     if (status != FG_OK)

@@ -12,7 +12,6 @@
 #include "base/timeline.h"
 #include "pjrt/pjrt.h"
 #include "train/state/cursor.h"
-#include "train/watch/profile_steps.h"
 
 /* ---- what the thread does -------------------------------------------------------------------- */
 
@@ -134,8 +133,6 @@ typedef struct fgi_ledger {
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 /* Records the spans that the devices may have waited for. */
 fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger);
-/* Whether nothing is recorded; also sets it. */
-bool fgi_ledger_set_off(fgi_ledger *ledger, bool is_off);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
 /* Measure the processor time of a step on the Trainer's thread; only every 16th step, because
  * reading the clocks costs system calls. begin returns a time, or -1 for a step that is not
@@ -163,6 +160,18 @@ void fgi_input_report_judge(fg_input_report *out, const fg_idle *idle, double sa
 const char *fgi_input_words(const char *name);
 
 /* ---- profiles of some steps (step_profile.c) ------------------------------------------------- */
+
+/* Steps of a run, starting at 1. */
+typedef struct fgi_profile_steps {
+    bool is_auto;        /* chosen when the fit starts */
+    int64_t first, last; /* otherwise; 0: none */
+} fgi_profile_steps;
+
+/* Reads "10:20", "10" (one step), "auto", or "" and NULL (none); false for anything else. */
+bool fgi_profile_steps_parse(const char *text, fgi_profile_steps *out);
+/* The steps that "auto" means for a fit that starts after step `done`, of `total` steps (-1:
+ * unknown): ten steps after the first ten, or the last ten. */
+fgi_profile_steps fgi_profile_steps_choose(int64_t done, int64_t total);
 
 typedef struct fgi_step_profile fgi_step_profile;
 

@@ -61,17 +61,16 @@ static const char *step_text(const watched *watch, char *out, size_t size)
 
 static void describe(const watched *watch, const char *devices, char *out, size_t size)
 {
+    static const char *const words[] = {[FGI_INPUT] = " is waiting for the data loader",
+                                        [FGI_UPLOAD] = ": uploading its batch",
+                                        [FGI_LAUNCH] = ": launching its program",
+                                        [FGI_STEP] = " has not finished on ",
+                                        [FGI_READ] = ": reading metrics",
+                                        [FGI_CHECKPOINT] = ": saving a checkpoint",
+                                        [FGI_COMPILE] = ": compiling"};
     char step[64];
-    (void)step_text(watch, step, sizeof step);
-    switch (watch->activity) {
-    case FGI_INPUT: (void)snprintf(out, size, "%s is waiting for the data loader", step); return;
-    case FGI_UPLOAD: (void)snprintf(out, size, "%s: uploading its batch", step); return;
-    case FGI_LAUNCH: (void)snprintf(out, size, "%s: launching its program", step); return;
-    case FGI_STEP: (void)snprintf(out, size, "%s has not finished on %s", step, devices); return;
-    case FGI_READ: (void)snprintf(out, size, "%s: reading metrics", step); return;
-    case FGI_CHECKPOINT: (void)snprintf(out, size, "%s: saving a checkpoint", step); return;
-    case FGI_COMPILE: (void)snprintf(out, size, "%s: compiling", step); return;
-    }
+    (void)snprintf(out, size, "%s%s%s", step_text(watch, step, sizeof step), words[watch->activity],
+                   watch->activity == FGI_STEP ? devices : "");
 }
 
 /* The devices being waited for, or all if that is unknown. The lock is held, which keeps the event

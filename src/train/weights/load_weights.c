@@ -23,11 +23,13 @@ typedef struct matching {
     const fg_ckpt *ckpt;
     const char *path;
     const fg_load_options *options;
-    fg_load_entry *entries;  /* of the variables, then of unexpected tensors */
-    fg_variable **variables; /* by entry; NULL for a tensor */
-    size_t *tensors;         /* by entry: index in the checkpoint */
-    bool *is_used;           /* by tensor */
-    size_t count, outside;   /* tensors without the prefix */
+    fg_load_entry *entries; /* of the variables, then of unexpected tensors */
+    struct {
+        fg_variable *variable; /* NULL for a tensor */
+        size_t tensor;         /* index in the checkpoint */
+    } * of;                    /* by entry */
+    bool *is_used;             /* by tensor */
+    size_t count, outside;     /* tensors without the prefix */
     size_t counts[5];
 } matching;
 
@@ -135,8 +137,8 @@ static fg_status match_variable(matching *p, fg_variable *variable, fg_error *er
         entry.outcome = FG_LOAD_MISSING;
     else if (!fits(&entry.found, &entry.expected))
         entry.outcome = FG_LOAD_MISMATCHED;
-    p->variables[p->count] = variable;
-    p->tensors[p->count] = index;
+    p->of[p->count].variable = variable;
+    p->of[p->count].tensor = index;
     add(p, &entry);
     return FG_OK;
 }
@@ -146,10 +148,9 @@ static fg_status match_all(matching *p, const fg_module *module, fg_error *err)
     const size_t there = model_tensors(p->ckpt), size = strlen(prefix_of(p));
     const size_t most = fg_module_variable_count(module) + there + 1;
     p->entries = fgi_calloc(most, sizeof *p->entries);
-    p->variables = fgi_calloc(most, sizeof(fg_variable *));
-    p->tensors = fgi_calloc(most, sizeof *p->tensors);
+    p->of = fgi_calloc(most, sizeof *p->of);
     p->is_used = fgi_calloc(there + 1, sizeof *p->is_used);
-    if (p->entries == NULL || p->variables == NULL || p->tensors == NULL || p->is_used == NULL)
+    if (p->entries == NULL || p->of == NULL || p->is_used == NULL)
         return fgi_no_memory(err);
     for (size_t i = 0; i < fg_module_variable_count(module); i++) {
         fg_variable *variable = fg_module_variable_at(module, i);
@@ -179,7 +180,7 @@ static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
 
 static const fg_tensor_info *tensor_of(const matching *p, const fg_load_entry *entry)
 {
-    return fg_ckpt_info(p->ckpt, p->tensors[entry - p->entries]);
+    return fg_ckpt_info(p->ckpt, p->of[entry - p->entries].tensor);
 }
 
 /* The first names of variables, or of tensors. */
@@ -204,7 +205,7 @@ static fg_status check_patterns(const matching *p, fg_error *err)
         const char *pattern = p->options->skip[i];
         bool is_matched = false;
         for (size_t k = 0; k < p->count && !is_matched; k++)
-            is_matched = p->variables[k] != NULL && fnmatch(pattern, p->entries[k].name, 0) == 0;
+            is_matched = p->of[k].variable != NULL && fnmatch(pattern, p->entries[k].name, 0) == 0;
         if (is_matched)
             continue;
         fgi_buf names = {0};
@@ -355,8 +356,8 @@ static fg_status set_all(const matching *p, fg_error *err)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->entries[i].outcome == FG_LOAD_DONE)
-            FGI_TRY(fgi_set_from_file(p->variables[i], p->entries[i].found.dtype,
-                                      fg_ckpt_data(p->ckpt, p->tensors[i]), err));
+            FGI_TRY(fgi_set_from_file(p->of[i].variable, p->entries[i].found.dtype,
+                                      fg_ckpt_data(p->ckpt, p->of[i].tensor), err));
     return FG_OK;
 }
 
@@ -374,8 +375,7 @@ fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const c
         status = set_all(&p, err);
 done:
     fgi_free(p.is_used);
-    fgi_free(p.tensors);
-    fgi_free(p.variables);
+    fgi_free(p.of);
     fgi_free(p.entries);
     return status;
 }
