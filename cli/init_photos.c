@@ -401,10 +401,10 @@ static int64_t size_of(const init_photos *p)
 static void put_device_crops(fgi_buf *out, const init_photos *p)
 {
     char value[96];
-    (void)fgi_snprintf(
-        value, sizeof(value),
-        "[random_resized_crop: {height: %" PRId64 ", width: %" PRId64 "}, random_flip]",
-        size_of(p), size_of(p));
+    (void)fgi_snprintf(value, sizeof(value),
+                       "[random_resized_crop: {height: %" PRId64 ", width: %" PRId64
+                       "}, random_flip]",
+                       size_of(p), size_of(p));
     init_put(out, "augment", value, "check it: can a small crop still show the class?");
 }
 

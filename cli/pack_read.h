@@ -46,10 +46,10 @@ fg_status pack_sheet(const char *path, const pack_sheet_options *options, const 
 
 /* The same of `rows` images, each followed by columns - 1 [7] augmented versions with different
  * random numbers, which follow from the seed of the selection. `augment` is a list as in
- * data.augment, such as "random_flip, color_jitter: {brightness: 0.4}". Images that all have the same
- * size, up to 256 x 256, are augmented as they are; otherwise, the square in the middle of each
- * image, resized to `cell`. Computed on the CPU, with one compiled program. `out` gets one line per
- * image: row, number of the record and class. */
+ * data.augment, such as "random_flip, color_jitter: {brightness: 0.4}". Images that all have the
+ * same size, up to 256 x 256, are augmented as they are; otherwise, the square in the middle of
+ * each image, resized to `cell`. Computed on the CPU, with one compiled program. `out` gets one
+ * line per image: row, number of the record and class. */
 fg_status pack_augment(const char *path, const char *augment, const pack_sheet_options *options,
                        const char *out_path, fgi_buf *out, fg_error *err);
 

@@ -279,10 +279,6 @@ FG_API int64_t fg_option_int_at(const fg_option_values *values, const char *name
 FG_API double fg_option_float_at(const fg_option_values *values, const char *name, size_t index);
 FG_API const char *fg_option_string_at(const fg_option_values *values, const char *name,
                                        size_t index);
-/* An AMOUNT relative to `whole`: all of it, a fraction of it (at least 1), or a count. */
-FG_API int64_t fg_option_amount(const fg_option_values *values, const char *name, int64_t whole);
-/* An AMOUNT that is a fraction; -1 if it is a count. */
-FG_API double fg_option_fraction(const fg_option_values *values, const char *name);
 /* The spelling of another program, if it was given for a choice, else NULL. */
 FG_API const char *fg_option_alias(const fg_option_values *values, const char *name);
 

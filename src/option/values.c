@@ -407,21 +407,6 @@ const char *fg_option_alias(const fg_option_values *values, const char *name)
     return item_at(values, name, 0)->alias;
 }
 
-int64_t fg_option_amount(const fg_option_values *values, const char *name, int64_t whole)
-{
-    const fgi_option_item *item = item_at(values, name, 0);
-    if (!item->is_fraction)
-        return item->whole < whole ? item->whole : whole;
-    const double part = floor(item->number * (double)whole);
-    return item->number > 0 && part < 1 && whole > 0 ? 1 : (int64_t)part;
-}
-
-double fg_option_fraction(const fg_option_values *values, const char *name)
-{
-    const fgi_option_item *item = item_at(values, name, 0);
-    return item->is_fraction ? item->number : -1;
-}
-
 fg_status fg_option_fail(const fg_option_values *values, const char *name, fg_status status,
                          fg_error *err, const char *format, ...)
 {

@@ -22,63 +22,47 @@ enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 
 
 /* ---- the kinds of rows ----------------------------------------------------------------------- */
 
-static bool has_model(const fg_entry *entry)
+/* Whether it has the functions that it needs. */
+static bool is_complete(fg_registry_kind kind, const fg_entry *entry)
 {
-    const fg_model_entry *row = (const fg_model_entry *)entry;
-    return row->build != NULL && row->apply != NULL;
-}
-
-static bool has_loss(const fg_entry *entry)
-{
-    const fg_loss_entry *row = (const fg_loss_entry *)entry;
-    return row->apply != NULL && row->task != NULL;
-}
-
-static bool has_optimizer(const fg_entry *entry)
-{
-    return ((const fg_optimizer_entry *)entry)->update != NULL;
-}
-
-static bool has_schedule(const fg_entry *entry)
-{
-    return ((const fg_schedule_entry *)entry)->lr != NULL;
-}
-
-static bool has_format(const fg_entry *entry)
-{
-    return ((const fg_format_entry *)entry)->open != NULL;
-}
-
-static bool has_callback(const fg_entry *entry)
-{
-    const fg_callback_entry *row = (const fg_callback_entry *)entry;
-    return row->ops != NULL && row->ops->destroy != NULL;
-}
-
-static bool has_logger(const fg_entry *entry)
-{
-    const fg_logger_entry *row = (const fg_logger_entry *)entry;
-    return row->ops != NULL && row->ops->name != NULL && row->ops->log != NULL &&
-           row->ops->destroy != NULL;
-}
-
-static bool has_augmentation(const fg_entry *entry)
-{
-    const fg_augmentation_entry *row = (const fg_augmentation_entry *)entry;
-    return (row->apply != NULL) != (row->mix != NULL);
+    const union {
+        const fg_entry *entry; /* the first member of each */
+        const fg_model_entry *model;
+        const fg_loss_entry *loss;
+        const fg_optimizer_entry *optimizer;
+        const fg_schedule_entry *schedule;
+        const fg_format_entry *format;
+        const fg_callback_entry *callback;
+        const fg_logger_entry *logger;
+        const fg_augmentation_entry *augmentation;
+    } row = {entry};
+    switch (kind) {
+    case FG_REGISTRY_MODEL: return row.model->build != NULL && row.model->apply != NULL;
+    case FG_REGISTRY_LOSS: return row.loss->apply != NULL && row.loss->task != NULL;
+    case FG_REGISTRY_OPTIMIZER: return row.optimizer->update != NULL;
+    case FG_REGISTRY_SCHEDULE: return row.schedule->lr != NULL;
+    case FG_REGISTRY_FORMAT: return row.format->open != NULL;
+    case FG_REGISTRY_CALLBACK:
+        return row.callback->ops != NULL && row.callback->ops->destroy != NULL;
+    case FG_REGISTRY_LOGGER:
+        return row.logger->ops != NULL && row.logger->ops->name != NULL &&
+               row.logger->ops->log != NULL && row.logger->ops->destroy != NULL;
+    case FG_REGISTRY_AUGMENTATION:
+        return (row.augmentation->apply != NULL) != (row.augmentation->mix != NULL);
+    }
+    return false;
 }
 
 typedef struct row_kind {
     const char *name;
-    bool (*is_complete)(const fg_entry *entry); /* it has the functions that it needs */
-    const fg_entry *const *rows;                /* the built-in ones */
+    const fg_entry *const *rows; /* the built-in ones */
     const size_t *count;
     fgi_reserved reserved; /* of the row's own struct */
 } row_kind;
 
 #define KIND(title, name)                                                                          \
     {                                                                                              \
-        title, has_##name, fgi_##name##_rows, &fgi_##name##_row_count,                             \
+        title, fgi_##name##_rows, &fgi_##name##_row_count,                                         \
         {                                                                                          \
             "fg_" #name "_entry", NULL, offsetof(fg_##name##_entry, reserved),                     \
                 sizeof(((const fg_##name##_entry *)NULL)->reserved)                                \
@@ -231,7 +215,7 @@ static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *ent
     for (size_t i = 0; i < l->count; i++)
         if (is_called(l->entries[i], entry->name))
             return fgi_fail(err, FG_EINVAL, "'%s' is already registered", entry->name);
-    if (entry->help == NULL || !kinds[kind].is_complete(entry))
+    if (entry->help == NULL || !is_complete(kind, entry))
         return fgi_fail(err, FG_EINVAL, "'%s' has no %s", entry->name,
                         entry->help == NULL ? "help" : "functions");
     if (kind == FG_REGISTRY_CALLBACK)

@@ -71,10 +71,10 @@ static void a_whole_file(void **state)
     assert_true(fg_option_is_auto(c->values, "trainer.devices"));
     assert_int_equal(fg_option_int(c->values, "trainer.batch_size"), 128);
     assert_string_equal(fgi_config_place(c, "trainer.batch_size"), "run.yaml:11:15");
-    assert_int_equal(fg_option_amount(c->values, "trainer.limit_train_batches", 21), 10);
-    assert_int_equal(fg_option_amount(c->values, "trainer.limit_train_batches", 1), 1);
-    assert_int_equal(fg_option_amount(c->values, "trainer.limit_val_batches", 21), 7);
-    assert_int_equal(fg_option_amount(c->values, "trainer.limit_val_batches", 3), 3);
+    assert_int_equal(fg_amount_of(c->trainer.limits.limit_train_batches, 21), 10);
+    assert_int_equal(fg_amount_of(c->trainer.limits.limit_train_batches, 1), 1);
+    assert_int_equal(fg_amount_of(c->trainer.limits.limit_val_batches, 21), 7);
+    assert_int_equal(fg_amount_of(c->trainer.limits.limit_val_batches, 3), 3);
     assert_false(fg_option_is_auto(c->values, "trainer.run_dir")); /* quoted: a name */
     assert_string_equal(fg_option_string(c->values, "trainer.run_dir"), "auto");
     assert_false(fg_option_is_given(c->values, "trainer.seed"));

@@ -290,9 +290,11 @@ static void maps_have_pairs_of_integers(void **state)
 {
     typedef struct steps {
         fg_int_map of;
+        int64_t pair[2];
     } steps;
     static const fg_option table[] = {
-        FG_OPTION(steps, of, MAP, "{1: 2}", "1..9", "{0: 1, 4: 2}", "Steps.")};
+        FG_OPTION(steps, of, MAP, "{1: 2}", "1..9", "{0: 1, 4: 2}", "Steps."),
+        FG_OPTION_PAIR_AS("both", steps, pair, INTS, NULL, "auto|1..", "[1, 2]", "A pair.")};
     const fg_entry row = {.name = "row", .help = "A row.", FG_OPTIONS(table, steps)};
     static const char *const bad[] = {"{0: 0}", "{-1: 2}", "{a: 2}", "{1}", "0=1", "[1, 2]"};
     fg_option_values *v = NULL;
@@ -300,13 +302,22 @@ static void maps_have_pairs_of_integers(void **state)
     char yaml[64];
     void *own = NULL;
     (void)state;
-    fgt_ok(fg_option_values_create("row", table, 1, &v, &err));
+    fgt_ok(fg_option_values_create("row", table, 2, &v, &err));
     assert_string_equal(fg_option_format(v, "of", yaml, sizeof yaml), "{1: 2}");
     fgt_ok(fg_option_set(v, "of", "{0: 1, 4: 2}", "--x", &err));
     assert_string_equal(fg_option_format(v, "of", yaml, sizeof yaml), "{0: 1, 4: 2}");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(fg_option_set(v, "of", bad[i], "--x", &err), FG_EINVAL);
+    assert_string_equal(fg_option_format(v, "both", yaml, sizeof yaml), "null");
+    fgt_ok(fg_option_set(v, "both", "auto", "--x", &err));
+    fgt_ok(fgi_row_create(&row, v, &own, &err));
+    assert_true(((const steps *)own)->pair[0] == FG_AUTO);
+    fg_free(own);
     fg_option_values_destroy(v);
+    const steps automatic = {.pair = {FG_AUTO}};
+    fgt_ok(fgi_row_of(&row, &automatic, &own, &err));
+    assert_true(((const steps *)own)->pair[0] == FG_AUTO);
+    fg_free(own);
     const steps given = {.of = {(const fg_int_pair[]){{3, 4}, {5, 6}}, 2}};
     fgt_ok(fgi_row_of(&row, &given, &own, &err));
     const fg_int_map *map = &((const steps *)own)->of;
@@ -467,18 +478,30 @@ static void home_is_expanded(void **state)
 
 static void amounts_are_fractions_or_counts(void **state)
 {
+    typedef struct parts {
+        fg_amount part;
+    } parts;
+    static const fg_option table[] = {
+        FG_OPTION(parts, part, AMOUNT, "1.0", NULL, "0.1", "A part.")};
+    const fg_entry row = {.name = "row", .help = "A row.", FG_OPTIONS(table, parts)};
     static const struct {
         const char *text;
         int64_t of_7;
         double fraction;
     } cases[] = {{"0.5", 3, 0.5}, {"0.01", 1, 0.01}, {"0.0", 0, 0}, {"1.0", 7, 1},
-                 {"5", 5, -1},    {"9", 7, -1},      {"0", 0, -1}};
-    fg_option_values *v = make();
+                 {"5", 5, 0},     {"9", 7, 0},       {"0", 0, 0}};
+    fg_option_values *v = NULL;
     fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_option_values_create("row", table, 1, &v, &err));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        void *own = NULL;
         fgt_ok(fg_option_set(v, "part", cases[i].text, NULL, &err));
-        assert_int_equal(fg_option_amount(v, "part", 7), cases[i].of_7);
-        assert_true(fg_option_fraction(v, "part") == cases[i].fraction);
+        fgt_ok(fgi_row_create(&row, v, &own, &err));
+        const fg_amount part = ((const parts *)own)->part;
+        assert_int_equal(fg_amount_of(part, 7), cases[i].of_7);
+        assert_true(part.fraction == cases[i].fraction);
+        fg_free(own);
     }
     fg_option_values_destroy(v);
 }

@@ -272,45 +272,37 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     if (status == FG_OK)
         status = fg_trainer_create(&options, &r->trainer, err);
     fgi_config_rules_free(rules, options.devices.sharding_rule_count);
-    if (status == FG_OK)
-        status = fgi_run_record_add(r, err);
-    if (status == FG_OK)
-        status = fgi_run_callbacks_add(r, err);
-    return status == FG_OK ? fg_trainer_open(r->trainer, err) : status;
+    FGI_TRY(status);
+    FGI_TRY(fgi_run_record_add(r, err));
+    FGI_TRY(fgi_run_callbacks_add(r, err));
+    return fg_trainer_open(r->trainer, err);
 }
 
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
 {
     const char *resume = NULL;
-    fg_status status = FG_OK;
-    if (fgi_run_is_evaluation(r))
-        status = fgi_run_data_check_eval(r->c, r->kind, err);
-    if (status == FG_OK && fgi_run_is_evaluation(r))
-        status = fgi_run_find_origin(r, &resume, err);
-    if (status == FG_OK)
-        status = open_data(r, err);
-    if (status == FG_OK)
-        status = fgi_run_task_init(r->c, &r->schema, &r->task, err);
+    const bool is_evaluation = fgi_run_is_evaluation(r);
+    if (is_evaluation)
+        FGI_TRY(fgi_run_data_check_eval(r->c, r->kind, err));
+    if (is_evaluation)
+        FGI_TRY(fgi_run_find_origin(r, &resume, err));
+    FGI_TRY(open_data(r, err));
+    FGI_TRY(fgi_run_task_init(r->c, &r->schema, &r->task, err));
     r->task.owner = r;
     fgi_run_task_set_encodings(&r->task, &r->data);
-    if (status == FG_OK && r->kind == FG_RECIPE_FIT)
+    if (r->kind == FG_RECIPE_FIT)
         fgi_run_augment_note(r);
-    if (status == FG_OK)
-        status = choose_data(r, err);
-    if (status == FG_OK && r->kind == FG_RECIPE_SCHEDULE)
+    FGI_TRY(choose_data(r, err));
+    if (r->kind == FG_RECIPE_SCHEDULE)
         return check_limits(r, err);
-    if (status == FG_OK)
-        status = look_at_targets(r, err);
-    if (status == FG_OK)
-        status = fgi_run_task_balance(&r->task, r->fit_data.train, err);
-    if (status == FG_OK && is_training(r))
-        status = check_limits(r, err);
-    if (status == FG_OK && !fgi_run_is_evaluation(r) && !is_dry(r))
-        status = fgi_run_find_origin(r, &resume, err);
-    if (status == FG_OK)
-        status = fgi_run_check_origin(r, err);
-    r->is_data_ready = status == FG_OK;
-    if (status == FG_OK)
-        status = open_topology(r, err);
-    return status != FG_OK ? status : make_trainer(r, resume, err);
+    FGI_TRY(look_at_targets(r, err));
+    FGI_TRY(fgi_run_task_balance(&r->task, r->fit_data.train, err));
+    if (is_training(r))
+        FGI_TRY(check_limits(r, err));
+    if (!is_evaluation && !is_dry(r))
+        FGI_TRY(fgi_run_find_origin(r, &resume, err));
+    FGI_TRY(fgi_run_check_origin(r, err));
+    r->is_data_ready = true;
+    FGI_TRY(open_topology(r, err));
+    return make_trainer(r, resume, err);
 }

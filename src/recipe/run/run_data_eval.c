@@ -45,7 +45,7 @@ static fg_status check_limit(const fgi_config *c, fg_recipe_kind kind, fg_error 
 {
     static const char key[] = "trainer.limit_val_batches";
     if (kind == FG_RECIPE_PREDICT || !fgi_config_is_overridden(c, key) ||
-        fg_option_amount(c->values, key, 1) != 0)
+        fg_amount_of(c->trainer.limits.limit_val_batches, 1) != 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
                     fgi_config_where(c, key));
