@@ -15,7 +15,6 @@
 
 #define NONE ((double)NAN)
 
-extern const fg_callback_entry fgi_early_stop_row;
 static const fg_callback_ops *ops;
 static const fg_trainer endless = {.fit.validations = -1};
 

@@ -30,8 +30,6 @@ static int open_all(void **state)
     return open_place(10, 5);
 }
 
-extern const fg_callback_entry fgi_checkpoint_row;
-
 static const double *values; /* of val_acc and train_acc after each epoch */
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)

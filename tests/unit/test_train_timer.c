@@ -10,7 +10,6 @@
 
 #include "callback/callback_rows.h"
 
-extern const fg_callback_entry fgi_timer_row;
 static const fg_callback_ops *ops;
 static const fg_progress at; /* unused by it */
 
