@@ -592,6 +592,7 @@ void fgi_doc_heading(fgi_doc *d, int level, const char *format, ...)
 }
 
 /* A block of words, in a group; none if there are no words, unless it is an item. */
+FG_PRINTF(4, 0)
 static void put_block(fgi_doc *d, int group, const char *name, const char *format, va_list args)
 {
     fgi_buf words = {0};

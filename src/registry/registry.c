@@ -25,30 +25,27 @@ enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 
 /* Whether it has the functions that it needs. */
 static bool is_complete(fg_registry_kind kind, const fg_entry *entry)
 {
-    const union {
-        const fg_entry *entry; /* the first member of each */
-        const fg_model_entry *model;
-        const fg_loss_entry *loss;
-        const fg_optimizer_entry *optimizer;
-        const fg_schedule_entry *schedule;
-        const fg_format_entry *format;
-        const fg_callback_entry *callback;
-        const fg_logger_entry *logger;
-        const fg_augmentation_entry *augmentation;
-    } row = {entry};
+    const void *row = entry; /* the first member of each kind */
+    const fg_model_entry *model = row;
+    const fg_loss_entry *loss = row;
+    const fg_optimizer_entry *optimizer = row;
+    const fg_schedule_entry *schedule = row;
+    const fg_format_entry *format = row;
+    const fg_callback_entry *callback = row;
+    const fg_logger_entry *logger = row;
+    const fg_augmentation_entry *augmentation = row;
     switch (kind) {
-    case FG_REGISTRY_MODEL: return row.model->build != NULL && row.model->apply != NULL;
-    case FG_REGISTRY_LOSS: return row.loss->apply != NULL && row.loss->task != NULL;
-    case FG_REGISTRY_OPTIMIZER: return row.optimizer->update != NULL;
-    case FG_REGISTRY_SCHEDULE: return row.schedule->lr != NULL;
-    case FG_REGISTRY_FORMAT: return row.format->open != NULL;
-    case FG_REGISTRY_CALLBACK:
-        return row.callback->ops != NULL && row.callback->ops->destroy != NULL;
+    case FG_REGISTRY_MODEL: return model->build != NULL && model->apply != NULL;
+    case FG_REGISTRY_LOSS: return loss->apply != NULL && loss->task != NULL;
+    case FG_REGISTRY_OPTIMIZER: return optimizer->update != NULL;
+    case FG_REGISTRY_SCHEDULE: return schedule->lr != NULL;
+    case FG_REGISTRY_FORMAT: return format->open != NULL;
+    case FG_REGISTRY_CALLBACK: return callback->ops != NULL && callback->ops->destroy != NULL;
     case FG_REGISTRY_LOGGER:
-        return row.logger->ops != NULL && row.logger->ops->name != NULL &&
-               row.logger->ops->log != NULL && row.logger->ops->destroy != NULL;
+        return logger->ops != NULL && logger->ops->name != NULL && logger->ops->log != NULL &&
+               logger->ops->destroy != NULL;
     case FG_REGISTRY_AUGMENTATION:
-        return (row.augmentation->apply != NULL) != (row.augmentation->mix != NULL);
+        return (augmentation->apply != NULL) != (augmentation->mix != NULL);
     }
     return false;
 }

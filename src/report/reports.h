@@ -61,8 +61,8 @@ double fgi_lr_suggestion(const fg_lr_suggestions *suggestions, size_t index);
 json_t *fgi_lr_suggestions_json(const fg_lr_suggestions *suggestions);
 /* The smoothed curve over the learning rate, and the suggestions. */
 void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *out);
-/* An fg_lr_curve as one object (docs/formats.md), a new reference. */
-json_t *fgi_lr_json(const void *curve);
+/* self: an fg_lr_curve, as one object (docs/formats.md), a new reference. */
+json_t *fgi_lr_json(const void *self);
 
 /* A schedule over the steps of a fit. */
 typedef struct fgi_schedule_view {

@@ -116,20 +116,18 @@ static fg_status read_adopted(fg_recipe *r, fg_error *err)
 {
     const char *path = fg_ckpt_path(r->origin.ckpt);
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
-    char *name = fgi_path_join(path, FGI_RUN_ORIGIN_CONFIG);
+    char name[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(path, FGI_RUN_ORIGIN_CONFIG, name, err));
     fgi_config_destroy(r->c);
-    r->c = name != NULL ? fgi_config_create(r->options.registry, err) : NULL;
-    fg_status status = r->c != NULL ? FG_OK : name == NULL ? fgi_no_memory(err) : err->status;
-    FGI_DONE(status);
-    FGI_DONE(fgi_config_read(r->c, name, text, strlen(text), err));
+    r->c = fgi_config_create(r->options.registry, err);
+    if (r->c == NULL)
+        return err->status;
+    FGI_TRY(fgi_config_read(r->c, name, text, strlen(text), err));
     for (size_t i = 0; i < r->options.override_count; i++)
-        FGI_DONE(fgi_config_override(r->c, r->options.overrides[i], err));
+        FGI_TRY(fgi_config_override(r->c, r->options.overrides[i], err));
     if (r->evaluate.data != NULL)
-        FGI_DONE(fgi_run_set_data(r, r->evaluate.data, err));
-    status = fgi_run_adopt_format(r, err);
-done:
-    fgi_free(name);
-    return status;
+        FGI_TRY(fgi_run_set_data(r, r->evaluate.data, err));
+    return fgi_run_adopt_format(r, err);
 }
 
 /* The checkpoint on the command line: its first argument, or --ckpt=PATH if no data are
