@@ -20,8 +20,8 @@ enum { H = 19, W = 22, SAMPLES = 12, CROP = 16 };
 static const char yaml[] =
     "task: classification\n"
     "model: {name: linear}\n"
-    "data: {format: pack, train: dct.pack, val: dct.pack, augment: [center_crop(height=16, "
-    "width=16)]}\n"
+    "data: {format: pack, train: dct.pack, val: dct.pack, augment: [center_crop: {height: "
+    "16, width: 16}]}\n"
     "optimizer: {name: sgd, lr: 0.01}\n"
     "trainer: {accelerator: cpu, max_epochs: 2, batch_size: 4, run_dir: run, watchdog_s: 0}\n";
 

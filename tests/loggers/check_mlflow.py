@@ -50,7 +50,7 @@ def start_server(port):
 
 def fit(run, uri, *more):
     return [PROGRAM, "fit", "examples/digits_mlp.yaml", "--trainer.accelerator=cpu", "--trainer.log_every=25",
-            f"--trainer.loggers=csv,jsonl,mlflow: {uri: {uri}, experiment: digits ä}",
+            f"--trainer.loggers=[csv, jsonl, mlflow: {{uri: {uri}, experiment: digits ä}}]",
             f"--trainer.run_dir={os.path.join(WORK, run)}", *more]
 
 
