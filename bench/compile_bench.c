@@ -244,7 +244,7 @@ static fg_status measure(net *n, const struct kind *kind, fg_error *err)
                "\"step_ms\": %.2f, \"step_cpu_ms\": %.2f, \"text_kb\": %.0f}\n",
                kind->name, (int)n->size.layers, first - best, first_cpu - best_cpu, best * 1e3,
                best_cpu * 1e3, (double)strlen(text) / 1e3);
-    fg_text_free(text);
+    fg_free(text);
     return status;
 }
 

@@ -75,7 +75,7 @@ static fg_status open_source(const char *name, const char *path, fg_dataset **ou
     fg_status status = fg_catalog_open(path, NULL, &catalog, err);
     if (status == FG_OK)
         status = fg_images_create(catalog, &images, out, err);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return status;
 }
 

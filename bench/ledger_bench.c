@@ -15,8 +15,8 @@
 #include <fulgurite/fulgurite.h>
 
 #include "base/thread.h"
-#include "train/ledger.h"
-#include "train/progress.h"
+#include "train/watch/watch.h"
+#include "train/progress/progress.h"
 #include "train/trainer.h"
 
 enum { PIXELS = 784, CLASSES = 10, BATCH = 128, WARM_UP = 20, ROUNDS_MAX = 200, CLOCKS = 8 };

@@ -93,7 +93,7 @@ static fg_status measure_tracing(const net *n, double seconds, fg_error *err)
     status = fg_trace_text(trace, &loss, 1, &text, err);
     if (status == FG_OK) {
         start = now_s();
-        fg_text_free(text);
+        fg_free(text);
         status = fg_trace_text(trace, &loss, 1, &text, err);
     }
     if (status == FG_OK) {
@@ -102,7 +102,7 @@ static fg_status measure_tracing(const net *n, double seconds, fg_error *err)
                "%.2f ms\n",
                n->name, count, 1e6 * traced, 1e9 * traced / (double)count, strlen(text),
                1e3 * (now_s() - start));
-        fg_text_free(text);
+        fg_free(text);
     }
     fg_trace_destroy(trace);
     return status;

@@ -70,7 +70,7 @@ void checkup_run(checkup *d, const checkup_options *options);
 void checkup_probe(checkup *d, const char *folder);
 /* Runs a matmul on each device and a sum over all (doctor_test.c). If devices do not respond within
  * timeout_s, prints the report and ends the process. */
-void checkup_run_test(checkup *d, const char *accelerator, const char *devices, double timeout_s);
+void checkup_run_test(checkup *d, const checkup_options *options);
 /* Adds a finding of the program. */
 void checkup_find(checkup *d, fg_severity severity, const char *code, const char *command,
                   const char *format, ...) FG_PRINTF(5, 6);

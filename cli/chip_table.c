@@ -70,10 +70,8 @@ void chip_table_print(fgi_buf *out, bool as_json)
     for (size_t i = 0; i < fg_chip_count(); i++)
         (void)json_array_append_new(list, row_object(fg_chip_at(i)));
     if (as_json) {
-        json_t *root = json_pack("{s:O}", "chips", list);
-        fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        fgi_buf_putc(out, '\n');
-        json_decref(root);
+        fgi_json_put(out, json_pack("{s:O}", "chips", list),
+                     JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     } else {
         fgi_doc_begin(&d, out, false, "");
         fgi_doc_table(&d, NULL, fields, list);

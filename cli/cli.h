@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <fulgurite/option.h>
 #include <fulgurite/recipe.h>
 
 enum {
@@ -29,7 +30,8 @@ typedef enum cli_kind {
     CLI_KIND_FLAG,     /* --name            sets a bool */
     CLI_KIND_TEXT,     /* --name=TEXT       sets a const char * */
     CLI_KIND_OPTIONAL, /* --name[=TEXT]    sets a const char *, "" without text */
-    CLI_KIND_LIST      /* --name=TEXT      appends to a cli_list */
+    CLI_KIND_LIST,     /* --name=TEXT      appends to a cli_list */
+    CLI_KIND_NUMBER    /* --name=NUMBER    sets an int64_t or a double */
 } cli_kind;
 
 enum { CLI_MAX_LIST = 32 };
@@ -43,18 +45,24 @@ typedef struct cli_option {
     cli_kind kind;
     char letter;          /* 0: none */
     const char *name;     /* without the dashes */
-    void *value;          /* bool *, const char ** or cli_list * */
+    void *value;          /* bool *, const char **, cli_list *, int64_t * or double * */
     const char *argument; /* "FILE" in the help; "a|b|c": only these; "a|B": any */
     const char *help;
+    fg_option_kind number; /* of a NUMBER: FG_OPTION_INT, or with a double FLOAT or DURATION */
+    const char *range;     /* of a NUMBER, as in fg_option; NULL: any */
 } cli_option;
 
 /* clang-format off */
-#define CLI_FLAG(letter, name, value, help)           {CLI_KIND_FLAG, letter, name, value, NULL, help}
-#define CLI_TEXT(letter, name, value, argument, help) {CLI_KIND_TEXT, letter, name, value, argument, help}
+#define CLI_OPTION(...)                               {__VA_ARGS__, FG_OPTION_INT, NULL}
+#define CLI_FLAG(letter, name, value, help)           CLI_OPTION(CLI_KIND_FLAG, letter, name, value, NULL, help)
+#define CLI_TEXT(letter, name, value, argument, help) CLI_OPTION(CLI_KIND_TEXT, letter, name, value, argument, help)
 #define CLI_OPTIONAL(letter, name, value, argument, help) \
-    {CLI_KIND_OPTIONAL, letter, name, value, argument, help}
-#define CLI_LIST(letter, name, value, argument, help) {CLI_KIND_LIST, letter, name, value, argument, help}
-#define CLI_END                                       {CLI_KIND_END, 0, NULL, NULL, NULL, NULL}
+    CLI_OPTION(CLI_KIND_OPTIONAL, letter, name, value, argument, help)
+#define CLI_LIST(letter, name, value, argument, help) CLI_OPTION(CLI_KIND_LIST, letter, name, value, argument, help)
+/* kind: INT, whose value is an int64_t, FLOAT or DURATION */
+#define CLI_NUMBER(letter, name, value, kind, range, argument, help) \
+    {CLI_KIND_NUMBER, letter, name, value, argument, help, FG_OPTION_##kind, range}
+#define CLI_END                                       CLI_OPTION(CLI_KIND_END, 0, NULL, NULL, NULL, NULL)
 /* clang-format on */
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -113,10 +121,6 @@ void cli_print_man(FILE *out, const cli_command *command);
 const char *cli_option_form(const cli_option *option);
 
 /* ---- helpers --------------------------------------------------------------------------------- */
-
-/* The value of an option, a positive number and nothing else, times `unit`. */
-fg_status cli_read_number(const char *option, const char *text, double unit, double *out,
-                          fg_error *err);
 
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);

@@ -12,22 +12,23 @@
 #include "checkup.h"
 #include "out_file.h"
 
-static bool as_json, skips_test, fixes, skips_network;
-static const char *timeout = "60";
-static const char *root, *data, *accelerator, *devices, *metadata;
+static bool as_json, fixes;
+static checkup_options what = {.timeout_s = 60};
+static fg_host_options machine;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_FLAG('f', "fix", &fixes, "run COMMAND with corrected environment variables"),
-    CLI_FLAG('n', "no-test", &skips_test, "do not load plugins or test devices"),
-    CLI_FLAG(0, "no-network", &skips_network, "do not query Google Cloud's metadata server"),
-    CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu",
+    CLI_FLAG('n', "no-test", &what.skip_test, "do not load plugins or test devices"),
+    CLI_FLAG(0, "no-network", &machine.no_network, "do not query Google Cloud's metadata server"),
+    CLI_TEXT(0, "accelerator", &what.accelerator, "auto|cpu|cuda|tpu",
              "accelerator to test (default: auto)"),
-    CLI_TEXT(0, "devices", &devices, "LIST", "devices to test, as in trainer.devices"),
-    CLI_TEXT(0, "timeout", &timeout, "SECONDS",
-             "give up on devices that do not answer for this long (default: 60)"),
-    CLI_TEXT(0, "data", &data, "FOLDER", "measure how fast the files in FOLDER are read"),
-    CLI_TEXT(0, "metadata", &metadata, "URL", "metadata server to query (default: Google Cloud's)"),
-    CLI_TEXT(0, "root", &root, "FOLDER",
+    CLI_TEXT(0, "devices", &what.devices, "LIST", "devices to test, as in trainer.devices"),
+    CLI_NUMBER(0, "timeout", &what.timeout_s, FLOAT, "0<..", "SECONDS",
+               "give up on devices that do not answer for this long (default: 60)"),
+    CLI_TEXT(0, "data", &what.data, "FOLDER", "measure how fast the files in FOLDER are read"),
+    CLI_TEXT(0, "metadata", &machine.metadata, "URL",
+             "metadata server to query (default: Google Cloud's)"),
+    CLI_TEXT(0, "root", &machine.root, "FOLDER",
              "check a copy of a machine's sys, proc and dev in FOLDER, without testing devices"),
     CLI_END,
 };
@@ -49,13 +50,10 @@ static int run_fixed(const fg_host *host, const cli_call *call)
             (void)unsetenv(v->name);
         /* NOLINTEND(concurrency-mt-unsafe) */
     }
-    for (int i = 0; i < call->count; i++)
-        words[i] = cli_strdup(call->args[i]);
+    memcpy(words, call->args, (size_t)call->count * sizeof(*words)); /* exec does not modify them */
     (void)fflush(stdout);
     (void)execvp(words[0], words);
     const int number = errno;
-    for (int i = 0; i < call->count; i++)
-        free(words[i]);
     free(words);
     char text[128];
     return cli_complain(number == ENOENT ? 127 : 126, "doctor", "cannot run '%s': %s",
@@ -69,21 +67,16 @@ void checkup_run(checkup *d, const checkup_options *o)
     if (!o->host_only)
         checkup_probe(d, o->data);
     if (!o->host_only && !o->skip_test)
-        checkup_run_test(d, o->accelerator, o->devices, o->timeout_s);
+        checkup_run_test(d, o);
 }
 
-static int examine(fg_host *host, double timeout_s)
+static int examine(fg_host *host)
 {
     static checkup d;
     fg_error err = {0};
     fgi_buf report = {0};
-    const checkup_options what = {.host_only = root != NULL,
-                                  .data = data,
-                                  .skip_test = skips_test,
-                                  .accelerator = accelerator,
-                                  .devices = devices,
-                                  .timeout_s = timeout_s};
     d = (checkup){.host = host, .report = as_json ? checkup_print_json : checkup_print};
+    what.host_only = machine.root != NULL;
     checkup_run(&d, &what);
     d.report(&report, &d);
     return out_buf("doctor", FG_OK, &report, &err) == CLI_DONE && !checkup_is_wrong(&d)
@@ -94,19 +87,14 @@ static int examine(fg_host *host, double timeout_s)
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    double timeout_s;
-    const fg_host_options opening = {
-        .root = root, .metadata = metadata, .no_network = skips_network};
     if (fixes != (call->count > 0))
         return cli_complain(CLI_USAGE, "doctor",
                             fixes ? "--fix requires a command: --fix -- fulgurite fit run.yaml"
                                   : "a command requires --fix: doctor --fix -- COMMAND");
-    if (cli_read_number("timeout", timeout, 1, &timeout_s, &err) != FG_OK)
-        return cli_complain(CLI_USAGE, "doctor", "%s", err.message);
     fg_host *host = NULL;
-    if (fg_host_open(&opening, &host, &err) != FG_OK)
+    if (fg_host_open(&machine, &host, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "doctor", "%s", err.message);
-    const int status = fixes ? run_fixed(host, call) : examine(host, timeout_s);
+    const int status = fixes ? run_fixed(host, call) : examine(host);
     fg_host_close(host);
     return status;
 }

@@ -14,13 +14,14 @@
 #include "input/json_file.h"
 #include "out_file.h"
 #include "plan_process.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 #include "run_cli.h"
 #include "setup.h"
 
 static cli_run_options settings = {.command = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
-static const char *page, *time_limit = "900", *memory_limit = "12";
+static const char *page;
+static double time_limit_s = 900, memory_limit_gb = 12;
 static const cli_option options[] = {
     CLI_TEXT('t', "topology", &settings.command.plan.topology, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
@@ -33,8 +34,10 @@ static const cli_option options[] = {
                  "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
     CLI_TEXT(0, "input-rate", &settings.command.plan.input_rate, "N",
              "samples per second that the data loader delivers [measured on this host]"),
-    CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
-    CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
+    CLI_NUMBER(0, "time-limit", &time_limit_s, FLOAT, "0<..", "SECONDS",
+               "time limit of each compiler process [900]"),
+    CLI_NUMBER(0, "memory-limit", &memory_limit_gb, FLOAT, "0<..", "GB",
+               "memory limit of each compiler process [12]"),
     CLI_FLAG(0, "in-process", &is_in_process, "compile in this process, which can crash it"),
     RUN_QUIET,
     CLI_END,
@@ -100,17 +103,17 @@ static bool is_wanted(const setup_missing *compiler)
  * name. */
 static fg_status offer_compilers(const char *machines, fg_error *err)
 {
-    setup_missing missing[SETUP_COMPILERS];
+    const setup_missing *missing[SETUP_COMPILERS];
     size_t count = 0;
     FGI_TRY_CTX(setup_find_missing(machines, missing, &count, err), err, "--topology=%s", machines);
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     for (size_t i = 0; is_terminal && i < count; i++) {
-        const setup_options how = {.compiler_only = missing[i].compiler_only};
-        if (!is_wanted(&missing[i]))
+        const setup_options how = {.compiler_only = missing[i]->compiler_only};
+        if (!is_wanted(missing[i]))
             continue;
         fg_log_set(cli_print_log, NULL);
-        if (setup_install(missing[i].name, &how, NULL, err) != FG_OK)
-            (void)cli_complain(CLI_FAILED, missing[i].command + strlen("fulgurite "), "%s",
+        if (setup_install(missing[i]->name, &how, NULL, err) != FG_OK)
+            (void)cli_complain(CLI_FAILED, missing[i]->command + strlen("fulgurite "), "%s",
                                err->message);
         fg_log_set(NULL, NULL);
     }
@@ -129,14 +132,6 @@ static fg_status check(const plan_process *plan, fg_error *err)
     return status;
 }
 
-static fg_status check_options(plan_process *plan, fg_error *err)
-{
-    FGI_TRY(cli_read_number("time-limit", time_limit, 1, &plan->time_limit_s, err));
-    FGI_TRY(cli_read_number("memory-limit", memory_limit, 1e9, &plan->memory_limit_bytes, err));
-    FGI_TRY(out_file_check("--html", page, err));
-    return out_file_check("--summary", settings.summary, err);
-}
-
 static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
@@ -144,6 +139,8 @@ static int run_plans(const cli_call *call)
                          .overrides = call->overrides,
                          .override_count = (size_t)call->override_count,
                          .options = settings.command.plan,
+                         .time_limit_s = time_limit_s,
+                         .memory_limit_bytes = memory_limit_gb * 1e9,
                          .is_quiet = settings.is_quiet,
                          .talk = settings.is_quiet ? NULL : stderr,
                          .results = settings.as_json ? NULL : stdout};
@@ -152,7 +149,8 @@ static int run_plans(const cli_call *call)
         return cli_complain(
             CLI_USAGE, "plan",
             "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
-    if (check_options(&plan, &err) != FG_OK)
+    if (out_file_check("--html", page, &err) != FG_OK ||
+        out_file_check("--summary", settings.summary, &err) != FG_OK)
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     if (is_in_process && page != NULL)
         return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);

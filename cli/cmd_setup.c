@@ -6,15 +6,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "setup.h"
 
-static bool again, compiler_only;
-static const char *python, *home;
+static setup_options how;
 static const cli_option options[] = {
-    CLI_FLAG('a', "again", &again, "install even if it is already installed"),
-    CLI_FLAG('c', "compile-only", &compiler_only,
+    CLI_FLAG('a', "again", &how.again, "install even if it is already installed"),
+    CLI_FLAG('c', "compile-only", &how.compiler_only,
              "omit NVIDIA's libraries, which are only needed to execute programs"),
-    CLI_TEXT(0, "python", &python, "PROGRAM",
+    CLI_TEXT(0, "python", &how.python, "PROGRAM",
              "Python interpreter whose pip to use (default: python3)"),
-    CLI_TEXT(0, "home", &home, "FOLDER",
+    CLI_TEXT(0, "home", &how.home, "FOLDER",
              "install in FOLDER/plugins (default: the user's data folder)"),
     CLI_END,
 };
@@ -23,10 +22,8 @@ static int run(const cli_call *call)
 {
     fg_error err = {0};
     setup_result result;
-    const setup_options opening = {
-        .home = home, .python = python, .again = again, .compiler_only = compiler_only};
     fg_log_set(cli_print_log, NULL);
-    if (setup_install(call->args[0], &opening, &result, &err) != FG_OK)
+    if (setup_install(call->args[0], &how, &result, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "setup", "%s", err.message);
     (void)fprintf(stderr, result.was_there ? "it is already installed (--again reinstalls it)\n"
                                            : "installed; fulgurite devices shows what it finds\n");

@@ -6,8 +6,8 @@
 static stop_options how;
 static const cli_option options[] = {
     CLI_FLAG(0, "no-wait", &how.no_wait, "don't wait until the run has ended"),
-    CLI_TEXT(0, "timeout", &how.timeout, "DURATION",
-             "longest time to wait, for example 90s [no limit]"),
+    CLI_NUMBER(0, "timeout", &how.timeout_s, DURATION, NULL, "DURATION",
+               "longest time to wait, for example 90s [no limit]"),
     CLI_END,
 };
 

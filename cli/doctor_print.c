@@ -198,7 +198,5 @@ void checkup_print_json(fgi_buf *out, const checkup *d)
                             "host", host_object(info), "plugins", plugins_array(d), "cache", cache,
                             "data", data_object(&d->speed), "test", test_object(&d->test),
                             "findings", findings_array(d), "fix", fix_object(d->host));
-    fgi_json_print(out, top, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    fgi_buf_putc(out, '\n');
-    json_decref(top);
+    fgi_json_put(out, top, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 }

@@ -151,23 +151,22 @@ static void describe(checkup_test *test, const fg_client *client)
         (void)fgi_snprintf(test->kind, sizeof(test->kind), "%s", device.kind);
 }
 
-void checkup_run_test(checkup *d, const char *accelerator, const char *devices, double timeout_s)
+void checkup_run_test(checkup *d, const checkup_options *o)
 {
     checkup_test *test = &d->test;
     fg_client *client = NULL;
     fg_dataset *set = NULL;
     const double begin = fgi_now_s();
+    fg_status status;
     test->was_run = true;
     test->bad_device = -1;
     const fg_client_options opening = {
-        .accelerator = accelerator, .devices = devices, .cache_dir = ""};
-    fg_status status = fg_client_open(&opening, &client, &test->err);
-    if (status == FG_OK) {
-        describe(test, client);
-        status = make_data((int64_t)ROWS * test->devices, &set, &test->err);
-    }
-    if (status == FG_OK)
-        status = compute(d, client, set, timeout_s, &test->err);
+        .accelerator = o->accelerator, .devices = o->devices, .cache_dir = ""};
+    FGI_DONE(fg_client_open(&opening, &client, &test->err));
+    describe(test, client);
+    FGI_DONE(make_data((int64_t)ROWS * test->devices, &set, &test->err));
+    FGI_DONE(compute(d, client, set, o->timeout_s, &test->err));
+done:
     fg_dataset_destroy(set);
     fg_client_close(client);
     test->seconds = fgi_now_s() - begin;

@@ -125,7 +125,7 @@ static bool is_unlabeled(const char *folder)
     fg_error unused;
     const bool is = fg_catalog_open(folder, NULL, &catalog, &unused) == FG_OK &&
                     fg_catalog_class_count(catalog) == 0;
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return is;
 }
 
@@ -292,7 +292,7 @@ void init_files_free(init_files *files)
                    files->test_y, l->path_column, l->label_column, l->root,      l->predict};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
-    fg_catalog_destroy(files->photos);
+    fg_catalog_close(files->photos);
     fg_pack_close(files->pack);
     *files = (init_files){.source = files->source};
 }

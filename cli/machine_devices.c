@@ -139,14 +139,6 @@ static void print_use(fgi_buf *out, const fg_tpu_use *use)
     fgi_buf_putc(out, '\n');
 }
 
-/* Appends an object (a new reference) and a line end. */
-static void put_json(fgi_buf *out, json_t *root, size_t flags)
-{
-    fgi_json_print(out, cli_need(root), flags);
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
-}
-
 fg_status devices_put_use(const char *address, bool as_json, fgi_buf *out, fg_error *err)
 {
     fg_tpu_use use[MAX_TPUS];
@@ -159,7 +151,8 @@ fg_status devices_put_use(const char *address, bool as_json, fgi_buf *out, fg_er
         else
             print_use(out, &use[i]);
     if (as_json)
-        put_json(out, json_pack("{s:O}", "devices", list), JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        fgi_json_put(out, json_pack("{s:O}", "devices", list),
+                     JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     json_decref(list);
     return FG_OK;
 }
@@ -182,8 +175,8 @@ void devices_put(const char *plugin_path, bool with_places, bool as_json, fgi_bu
         fg_client_close(f.client);
     }
     if (as_json)
-        put_json(out, json_pack("{s:O, s:s?}", "accelerators", list, "auto", taken),
-                 JSON_INDENT(2));
+        fgi_json_put(out, json_pack("{s:O, s:s?}", "accelerators", list, "auto", taken),
+                     JSON_INDENT(2));
     else if (taken != NULL)
         fgi_buf_printf(out, "auto       uses %s\n", taken);
     json_decref(list);

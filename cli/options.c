@@ -5,9 +5,12 @@
  * option, which is passed on as an override without parsing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
 #include "base/text.h"
 #include "key_help.h"
+#include "option/option.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -17,22 +20,26 @@ typedef struct parser {
     const char **argv;
     int argc, next; /* argv[next] is looked at next */
     cli_call *out;
-    int status; /* of the program, once `is_over` */
-    bool is_over;
+    int status; /* of the program, once there is nothing to run */
 } parser;
 
 static const cli_option help_option = CLI_FLAG('h', "help", NULL, "show this help");
+
+/* There is nothing to run; always false. */
+static bool end(parser *p, int status)
+{
+    p->status = status;
+    return false;
+}
 
 /* Prints an error with a reference to the help; always returns false. */
 static bool refuse(parser *p, const char *what, const char *dashes, const char *word,
                    const char *hint)
 {
-    p->is_over = true;
-    p->status =
-        cli_complain(CLI_USAGE, p->command->name, "%s '%s%s'%s%s%s (see fulgurite %s --help)", what,
-                     dashes, word, hint != NULL ? ": did you mean '--" : "",
-                     hint != NULL ? hint : "", hint != NULL ? "'?" : "", p->command->name);
-    return false;
+    return end(p, cli_complain(CLI_USAGE, p->command->name,
+                               "%s '%s%s'%s%s%s (see fulgurite %s --help)", what, dashes, word,
+                               hint != NULL ? ": did you mean '--" : "", hint != NULL ? hint : "",
+                               hint != NULL ? "'?" : "", p->command->name));
 }
 
 /* Of an option or a key. */
@@ -125,12 +132,9 @@ static bool set_text(parser *p, const cli_option *o, const char *text)
     const char *choice = text;
     if (is_closed(o->argument) && *text != '\0')
         choice = choice_of(o->argument, text);
-    if (choice == NULL) {
-        p->is_over = true;
-        p->status = cli_complain(CLI_USAGE, p->command->name, "--%s is '%s': expected %s", o->name,
-                                 text, o->argument);
-        return false;
-    }
+    if (choice == NULL)
+        return end(p, cli_complain(CLI_USAGE, p->command->name, "--%s is '%s': expected %s",
+                                   o->name, text, o->argument));
     if (o->kind != CLI_KIND_LIST) {
         *(const char **)o->value = choice;
         return true;
@@ -142,12 +146,35 @@ static bool set_text(parser *p, const cli_option *o, const char *text)
     return true;
 }
 
+/* Checks a number like an option of a configuration. */
+static bool set_number(parser *p, const cli_option *o, const char *text)
+{
+    char name[64];
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    void *number = NULL;
+    const fg_option row = {
+        .name = name, .kind = o->number, .range = o->range, .example = "1", .help = o->help};
+    const fg_entry entry = {
+        .name = name, .options = &row, .option_count = 1, .size = sizeof(int64_t)};
+    const fg_option_text item = {.text = text};
+    (void)snprintf(name, sizeof name, "--%s", o->name);
+    fg_status status = fg_option_values_create(NULL, &row, 1, &values, &err);
+    if (status == FG_OK)
+        status = fg_option_set_items(values, name, &(fg_option_items){&item, 1, NULL}, &err);
+    if (status == FG_OK)
+        status = fgi_row_create(&entry, values, &number, &err);
+    if (status == FG_OK)
+        memcpy(o->value, number, sizeof(int64_t)); /* or of a double */
+    fgi_free(number);
+    fg_option_values_destroy(values);
+    return status == FG_OK || end(p, cli_complain(CLI_USAGE, p->command->name, "%s", err.message));
+}
+
 static bool show_help(parser *p)
 {
     cli_print_help(stdout, p->command);
-    p->is_over = true;
-    p->status = CLI_DONE;
-    return false;
+    return end(p, CLI_DONE);
 }
 
 /* Applies an option whose attached text is `text`; NULL: the next word, if the option requires a
@@ -166,7 +193,8 @@ static bool apply(parser *p, const cli_option *o, const char *text)
         text = "";
     if (text == NULL && p->next == p->argc)
         return usage(p, "a value is missing for option", o->name, NULL);
-    return set_text(p, o, text != NULL ? text : p->argv[p->next++]);
+    text = text != NULL ? text : p->argv[p->next++];
+    return o->kind == CLI_KIND_NUMBER ? set_number(p, o, text) : set_text(p, o, text);
 }
 
 /* Whether the next word is the value of a boolean key; "--KEY" alone means true. */
@@ -180,26 +208,23 @@ static bool has_truth(const parser *p)
     return false;
 }
 
-/* --a.b=value, or --a.b value, which is then joined. */
+/* --a.b=value, or --a.b value, which is then joined; that lives as long as the program. */
 static bool take_override(parser *p, const char *word, const char *equals)
 {
-    static char joined[CLI_MAX_OVERRIDES][512];
-    if (p->out->override_count == CLI_MAX_OVERRIDES)
+    static char *joined[CLI_MAX_OVERRIDES];
+    const int count = p->out->override_count;
+    if (count == CLI_MAX_OVERRIDES)
         return usage(p, "too many keys before", word, NULL);
-    const char **slot = &p->out->overrides[p->out->override_count];
-    *slot = word;
     if (equals == NULL) {
-        char *text = joined[p->out->override_count];
         const bool is_alone =
             fgi_config_find(NULL, word)->option->kind == FG_OPTION_BOOL && !has_truth(p);
         if (!is_alone && p->next == p->argc)
             return usage(p, "a value is missing for key", word, NULL);
-        const char *value = is_alone ? "true" : p->argv[p->next++];
-        if (snprintf(text, sizeof(joined[0]), "%s=%s", word, value) >= (int)sizeof(joined[0]))
-            return usage(p, "the value is too long (write KEY=VALUE in one word) of", word, NULL);
-        *slot = text;
+        free(joined[count]);
+        joined[count] = cli_printf("%s=%s", word, is_alone ? "true" : p->argv[p->next++]);
+        word = joined[count];
     }
-    p->out->override_count++;
+    p->out->overrides[p->out->override_count++] = word;
     return true;
 }
 
@@ -209,12 +234,10 @@ static bool refuse_unknown(parser *p, const char *name)
     if (near == NULL || find_long(p->command, near, strlen(near)) != NULL ||
         fgi_config_find(NULL, near) != NULL)
         return usage(p, "unknown option", name, near);
-    p->is_over = true;
-    p->status = cli_complain(CLI_USAGE, p->command->name,
-                             "unknown option '--%s': a key of the section %s is set with "
-                             "--%s.KEY=VALUE (see fulgurite help config %s)",
-                             name, near, near, near);
-    return false;
+    return end(p, cli_complain(CLI_USAGE, p->command->name,
+                               "unknown option '--%s': a key of the section %s is set with "
+                               "--%s.KEY=VALUE (see fulgurite help config %s)",
+                               name, near, near, near));
 }
 
 static bool parse_long(parser *p, const char *word)
@@ -250,7 +273,7 @@ static bool parse_letters(parser *p, const char *word)
             return refuse(p, "unknown option", "-", word, word);
         if (o == NULL)
             return refuse(p, "unknown option", "-", (const char[]){*at, '\0'}, NULL);
-        if (o->kind == CLI_KIND_TEXT || o->kind == CLI_KIND_LIST)
+        if (o->kind != CLI_KIND_FLAG && o->kind != CLI_KIND_OPTIONAL)
             return apply(p, o, at[1] != '\0' ? at + 1 : NULL);
         if (!apply(p, o, NULL))
             return false;
@@ -263,12 +286,10 @@ static bool check_count(parser *p)
     const cli_command *c = p->command;
     if (p->out->count >= c->min_args && p->out->count <= c->max_args)
         return true;
-    p->is_over = true;
     if (p->out->count > c->max_args)
         return refuse(p, "unexpected argument", "", p->out->args[c->max_args], NULL);
-    p->status = cli_complain(CLI_USAGE, c->name, "expected %s (see fulgurite %s --help)",
-                             c->arguments, c->name);
-    return false;
+    return end(p, cli_complain(CLI_USAGE, c->name, "expected %s (see fulgurite %s --help)",
+                               c->arguments, c->name));
 }
 
 /* "~/x", "--out=~/x" and "-o~/x" with the home folder in place of "~", which the shell only does
@@ -286,13 +307,9 @@ static bool expand_home(parser *p)
         const char *value = is_long && equals != NULL ? equals + 1 : is_letter ? word + 2 : word;
         if (strncmp(value, "~/", 2) != 0 || count == sizeof kept / sizeof kept[0])
             continue;
-        if (fg_path_expand(value, &path, &err) != FG_OK) {
-            p->status = cli_complain(CLI_USAGE, p->command->name, "%s", err.message);
-            return false;
-        }
-        const size_t before = (size_t)(value - word), size = before + strlen(path) + 1;
-        kept[count] = cli_alloc(size, 1);
-        (void)snprintf(kept[count], size, "%.*s%s", (int)before, word, path);
+        if (fg_path_expand(value, &path, &err) != FG_OK)
+            return end(p, cli_complain(CLI_USAGE, p->command->name, "%s", err.message));
+        kept[count] = cli_printf("%.*s%s", (int)(value - word), word, path);
         p->argv[i] = kept[count++];
         fg_free(path);
     }

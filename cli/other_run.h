@@ -35,9 +35,9 @@ fg_status follow_run(const char *folder, const follow_options *options, const ch
 fg_status serve_run(const char *folder, const char *port, show_fn *show, void *self, fg_error *err);
 
 typedef struct stop_options {
-    bool no_wait;        /* return once the request is written */
-    const char *timeout; /* how long to wait for the end of the run, "90s"; NULL: no limit */
-    FILE *talk;          /* which process was asked, and the last checkpoint once it has ended */
+    bool no_wait;     /* return once the request is written */
+    double timeout_s; /* how long to wait for the end of the run; 0: no limit */
+    FILE *talk;       /* which process was asked, and the last checkpoint once it has ended */
 } stop_options;
 
 /* Asks the fit that holds the lock of a run's folder to save its state and stop, as it does on

@@ -99,31 +99,27 @@ static fg_status run(view *v, int64_t batch, fg_error *err)
     const fg_client_options cpu = {.accelerator = "cpu"};
     const fg_type type = {.dtype = FG_U8, .rank = 4, .dim = {batch, v->height, v->width, 3}};
     fg_array *input = NULL, *output = NULL;
+    fg_status status;
     uint32_t *numbers = fgi_calloc(2 * (size_t)batch, sizeof *numbers);
-    for (int64_t i = 0; numbers != NULL && i < batch; i++)
+    FGI_DONE(numbers != NULL ? FG_OK : fgi_no_memory(err));
+    for (int64_t i = 0; i < batch; i++)
         numbers[i] = (uint32_t)i;
-    fg_status status = numbers != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK)
-        status = fg_client_open(&cpu, &v->client, err);
-    if (status == FG_OK)
-        status = fg_trace_create(v->client, &v->trace, err);
-    if (status == FG_OK)
-        status = fg_array_create(v->client, &type, v->batch, &input, err);
-    if (status == FG_OK) {
-        fg_trace_set_training(v->trace, true);
-        const fg_tensor result = apply(v, fg_input(v->trace, input), batch, numbers);
-        if (fg_trace_error(v->trace, NULL) == FG_OK) {
-            v->height = fg_tensor_dim(result, 1);
-            v->width = fg_tensor_dim(result, 2);
-        }
-        status = fg_run(v->trace, &result, 1, &output, err);
+    FGI_DONE(fg_client_open(&cpu, &v->client, err));
+    FGI_DONE(fg_trace_create(v->client, &v->trace, err));
+    FGI_DONE(fg_array_create(v->client, &type, v->batch, &input, err));
+    fg_trace_set_training(v->trace, true);
+    const fg_tensor result = apply(v, fg_input(v->trace, input), batch, numbers);
+    if (fg_trace_error(v->trace, NULL) == FG_OK) {
+        v->height = fg_tensor_dim(result, 1);
+        v->width = fg_tensor_dim(result, 2);
     }
+    FGI_DONE(fg_run(v->trace, &result, 1, &output, err));
     const size_t size = 3 * (size_t)batch * (size_t)v->height * (size_t)v->width;
-    if (status == FG_OK) {
-        fgi_free(v->batch);
-        v->batch = fgi_alloc(size);
-        status = v->batch != NULL ? fg_array_read(output, v->batch, size, err) : fgi_no_memory(err);
-    }
+    fgi_free(v->batch);
+    v->batch = fgi_alloc(size);
+    FGI_DONE(v->batch != NULL ? FG_OK : fgi_no_memory(err));
+    FGI_DONE(fg_array_read(output, v->batch, size, err));
+done:
     fg_array_release(input);
     fg_array_release(output);
     fgi_free(numbers);

@@ -31,10 +31,9 @@ typedef struct spread {
 typedef struct summary {
     const fg_pack *pack; /* borrowed */
     const fg_pack_info *info;
-    int64_t codecs[CODECS];
-    int64_t other_codecs;   /* that this version does not have */
-    int64_t splits[SPLITS]; /* train, val, test, none */
-    int64_t *classes;       /* records of each class; several labels count for each */
+    int64_t codecs[CODECS + 1]; /* the last: that this version does not have */
+    int64_t splits[SPLITS];     /* train, val, test, none */
+    int64_t *classes;           /* records of each class; several labels count for each */
     int64_t unlabeled, lost, grouped;
     spread width, height, bytes; /* of records that were not lost */
 } summary;
@@ -92,9 +91,7 @@ static void count_entry(summary *s, const fg_pack_entry *entry, columns *c)
         return;
     }
     const bool is_known = (int)entry->codec >= 0 && (int)entry->codec < CODECS;
-    if (is_known)
-        s->codecs[entry->codec]++;
-    s->other_codecs += !is_known;
+    s->codecs[is_known ? (int)entry->codec : CODECS]++;
     s->splits[entry->split < SPLITS - 1 ? entry->split : SPLITS - 1]++;
     s->grouped += entry->group != 0;
     count_labels(s, entry);
@@ -129,186 +126,6 @@ static fg_status summarize(fg_pack *pack, summary *out, fg_error *err)
     return status;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-static const char *escaped(const char *name, char out[NAME_LIMIT])
-{
-    (void)fg_catalog_escape(name, out, NAME_LIMIT);
-    return out;
-}
-
-/* "jpeg 12, raw 3": those that are not 0. */
-static void put_counts(fgi_doc *d, const char *title, const char *const *names,
-                       const int64_t *counts, size_t count)
-{
-    fgi_buf words = {0};
-    for (size_t i = 0; i < count; i++)
-        if (counts[i] != 0)
-            fgi_buf_printf(&words, "%s%s %" PRId64, words.size > 0 ? ", " : "", names[i],
-                           counts[i]);
-    fgi_doc_fact(d, title, "%s", words.size > 0 ? words.data : "none");
-    d->out->failed = d->out->failed || words.failed;
-    fgi_buf_fini(&words);
-}
-
-static void put_codecs(fgi_doc *d, const summary *s)
-{
-    const char *names[CODECS + 1];
-    int64_t counts[CODECS + 1];
-    for (int i = 0; i < CODECS; i++) {
-        names[i] = fg_pack_codec_name((fg_pack_codec)i);
-        counts[i] = s->codecs[i];
-    }
-    names[CODECS] = "unknown";
-    counts[CODECS] = s->other_codecs;
-    put_counts(d, "codecs", names, counts, CODECS + 1);
-}
-
-static void put_spread(fgi_doc *d, const char *title, const spread *s, const char *unit)
-{
-    if (s->count > 0)
-        fgi_doc_fact(d, title, "%" PRIu32 " to %" PRIu32 " %s, median %" PRIu32, s->min, s->max,
-                     unit, s->median);
-}
-
-/* ---- classes --------------------------------------------------------------------------------- */
-
-typedef struct ranked {
-    int64_t index, count;
-} ranked;
-
-/* The largest first, then by index. */
-static int compare(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-static json_t *class_row(const summary *s, const ranked *row, int64_t total)
-{
-    char name[NAME_LIMIT];
-    return json_pack("{s:s, s:I, s:I}", "name",
-                     escaped(fg_pack_class_name(s->pack, row->index), name), "records",
-                     (json_int_t)row->count, "all", (json_int_t)total);
-}
-
-static void put_classes(fgi_doc *d, const summary *s)
-{
-    static const fgi_field fields[] = {FGI_FIELD("", "name", FGI_WORDS),
-                                       FGI_FIELD("", "records", FGI_COUNT),
-                                       FGI_FIELD("", "records/all", FGI_PERCENT),
-                                       FGI_FIELD("", "records", FGI_BAR), FGI_FIELDS_END};
-    const int64_t count = s->info->class_count;
-    ranked *ranks = fgi_calloc((size_t)count, sizeof *ranks);
-    json_t *rows = json_array();
-    int64_t total = 0;
-    d->out->failed = d->out->failed || ranks == NULL || rows == NULL;
-    for (int64_t i = 0; ranks != NULL && i < count; i++) {
-        ranks[i] = (ranked){i, s->classes[i]};
-        total += s->classes[i];
-    }
-    if (ranks != NULL && count > MANY)
-        qsort(ranks, (size_t)count, sizeof *ranks, compare);
-    for (int64_t i = 0; ranks != NULL && i < count; i++) {
-        if (count > MANY && i == FEW) {
-            (void)json_array_append_new(
-                rows, json_sprintf("... %" PRId64 " more; --json lists all ...", count - 2 * FEW));
-            i = count - FEW;
-        }
-        (void)json_array_append_new(rows, class_row(s, &ranks[i], total));
-    }
-    d->indent = 2;
-    fgi_doc_table(d, NULL, fields, rows);
-    d->indent = 0;
-    json_decref(rows);
-    fgi_free(ranks);
-}
-
-/* ---- everything ------------------------------------------------------------------------------ */
-
-static void put_fields(fgi_doc *d, const fg_pack_info *info)
-{
-    fgi_buf words = {0};
-    for (int i = 0; i < info->field_count; i++) {
-        char type[96];
-        fgi_buf_printf(&words, "%s%s %s", i > 0 ? ", " : "", info->fields[i].name,
-                       fg_type_format(&info->fields[i].type, type, sizeof type));
-    }
-    fgi_doc_fact(d, "fields", "%s", words.data != NULL ? words.data : "");
-    d->out->failed = d->out->failed || words.failed;
-    fgi_buf_fini(&words);
-}
-
-/* Each member of the metadata on a separate line; fractions, such as mean and std, are rounded. */
-static void put_metadata(fgi_doc *d, const char *metadata)
-{
-    char line[METADATA_LIMIT], name[NAME_LIMIT];
-    json_t *object = fgi_json_load(metadata, strlen(metadata), JSON_DECODE_ANY, NULL), *value;
-    const char *key;
-    if (json_is_object(object)) {
-        fgi_doc_heading(d, 2, "metadata");
-    } else {
-        (void)fg_catalog_escape(metadata, line, sizeof line);
-        fgi_doc_fact(d, "metadata", "%s", line);
-    }
-    json_object_foreach(object, key, value)
-    {
-        char *text =
-            fgi_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
-        d->out->failed = d->out->failed || text == NULL;
-        (void)fg_catalog_escape(text != NULL ? text : "", line, sizeof line);
-        fgi_doc_item(d, "%s: %s", escaped(key, name), line);
-        fgi_free(text);
-    }
-    json_decref(object);
-}
-
-static void put_records(fgi_doc *d, const fg_pack_info *info)
-{
-    const int64_t samples = info->variant_count > 0 ? info->count / info->variant_count : 0;
-    if (info->variant_count > 1)
-        fgi_doc_fact(d, "records",
-                     "%" PRId64 ": %" PRId64 " sample%s, %" PRId64 " variants of each", info->count,
-                     samples, fgi_s(samples), info->variant_count);
-    else
-        fgi_doc_fact(d, "records", "%" PRId64, info->count);
-}
-
-static void print_text(fgi_buf *out, const summary *s)
-{
-    const fg_pack_info *info = s->info;
-    fgi_doc d;
-    fgi_doc_begin(&d, out, false, "");
-    fgi_doc_fact(&d, "format", "%d.%d", info->version_major, info->version_minor);
-    fgi_doc_fact(&d, "uuid", "%s", info->uuid);
-    fgi_doc_fact(&d, "files", "%d, %s", info->shard_count,
-                 fgi_bytes_words((double)info->size_bytes));
-    put_records(&d, info);
-    put_codecs(&d, s);
-    put_spread(&d, "width", &s->width, "pixels");
-    put_spread(&d, "height", &s->height, "pixels");
-    put_spread(&d, "size", &s->bytes, "bytes");
-    put_counts(&d, "splits", split_names, s->splits, SPLITS);
-    if (info->field_count > 0)
-        put_fields(&d, info);
-    if (s->grouped > 0)
-        fgi_doc_fact(&d, "groups", "%" PRId64 " record%s", s->grouped, fgi_s(s->grouped));
-    if (s->unlabeled > 0)
-        fgi_doc_fact(&d, "no label", "%" PRId64 " record%s", s->unlabeled, fgi_s(s->unlabeled));
-    if (s->lost > 0)
-        fgi_doc_fact(&d, "lost", "%" PRId64 " record%s empty since the pack was rebuilt", s->lost,
-                     s->lost == 1 ? " is" : "s are");
-    if (info->class_count > 0) {
-        fgi_doc_fact(&d, "classes", "%" PRId64, info->class_count);
-        put_classes(&d, s);
-    }
-    if (info->metadata[0] != '\0')
-        put_metadata(&d, info->metadata);
-    fgi_doc_end(&d);
-}
-
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
@@ -324,12 +141,11 @@ static json_t *spread_json(const spread *s)
 static json_t *codecs_of(const summary *s)
 {
     json_t *object = json_object();
-    for (int i = 0; i < CODECS; i++)
+    for (int i = 0; i <= CODECS; i++)
         if (s->codecs[i] > 0)
-            (void)json_object_set_new(object, fg_pack_codec_name((fg_pack_codec)i),
+            (void)json_object_set_new(object,
+                                      i < CODECS ? fg_pack_codec_name((fg_pack_codec)i) : "unknown",
                                       json_integer(s->codecs[i]));
-    if (s->other_codecs > 0)
-        (void)json_object_set_new(object, "unknown", json_integer(s->other_codecs));
     return object;
 }
 
@@ -379,12 +195,13 @@ static json_t *metadata_of(const fg_pack_info *info)
     return value != NULL ? value : fgi_json_name(info->metadata);
 }
 
-static void print_json(fgi_buf *out, const summary *s)
+/* What the lines are written from. */
+static json_t *object_of(const summary *s)
 {
     const fg_pack_info *info = s->info;
     char version[32];
     (void)fgi_snprintf(version, sizeof version, "%d.%d", info->version_major, info->version_minor);
-    json_t *object = json_pack(
+    return json_pack(
         "{s:s, s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}",
         "format_version", version, "uuid", info->uuid, "files", files_of(s), "size_bytes",
         (json_int_t)info->size_bytes, "records", (json_int_t)info->count, "variants",
@@ -393,12 +210,156 @@ static void print_json(fgi_buf *out, const summary *s)
         splits_of(s), "unlabeled", (json_int_t)s->unlabeled, "lost", (json_int_t)s->lost, "grouped",
         (json_int_t)s->grouped, "fields", fields_of(info), "classes", classes_of(s), "metadata",
         metadata_of(info));
-    if (object != NULL)
-        fgi_json_print(out, object, JSON_COMPACT);
-    out->failed |= object == NULL;
-    fgi_buf_putc(out, '\n');
-    json_decref(object);
 }
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static int64_t count_of(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static const char *escaped(const char *name, char out[NAME_LIMIT])
+{
+    (void)fg_catalog_escape(name, out, NAME_LIMIT);
+    return out;
+}
+
+/* "jpeg 12, raw 3": those that are not 0. */
+static void put_counts(fgi_doc *d, const char *title, const json_t *counts)
+{
+    fgi_buf words = {0};
+    const char *name;
+    json_t *count;
+    json_object_foreach((json_t *)counts, name, count)
+    {
+        if (json_integer_value(count) != 0)
+            fgi_buf_printf(&words, "%s%s %" JSON_INTEGER_FORMAT, words.size > 0 ? ", " : "", name,
+                           json_integer_value(count));
+    }
+    fgi_doc_fact(d, title, "%s", words.size > 0 ? words.data : "none");
+    d->out->failed = d->out->failed || words.failed;
+    fgi_buf_fini(&words);
+}
+
+static void put_spread(fgi_doc *d, const char *title, const json_t *s, const char *unit)
+{
+    if (json_is_object(s))
+        fgi_doc_fact(d, title, "%" PRId64 " to %" PRId64 " %s, median %" PRId64, count_of(s, "min"),
+                     count_of(s, "max"), unit, count_of(s, "median"));
+}
+
+static json_t *class_row(const fg_pack *pack, const json_t *classes, size_t i, int64_t total)
+{
+    char name[NAME_LIMIT];
+    return json_pack("{s:s, s:I, s:I}", "name", escaped(fg_pack_class_name(pack, (int64_t)i), name),
+                     "records", count_of(json_array_get(classes, i), "records"), "all", total);
+}
+
+/* The largest first, if only some are listed. */
+static void put_classes(fgi_doc *d, const fg_pack *pack, const json_t *classes)
+{
+    static const fgi_field fields[] = {FGI_FIELD("", "name", FGI_WORDS),
+                                       FGI_FIELD("", "records", FGI_COUNT),
+                                       FGI_FIELD("", "records/all", FGI_PERCENT),
+                                       FGI_FIELD("", "records", FGI_BAR), FGI_FIELDS_END};
+    const size_t count = json_array_size(classes);
+    json_t *rows = json_array(), *smallest = json_array(), *one;
+    int64_t total = 0;
+    size_t i;
+    json_array_foreach(classes, i, one) total += count_of(one, "records");
+    json_array_foreach(classes, i, one)
+        fgi_rows_insert(rows, class_row(pack, classes, i, total), count > MANY ? "records" : "",
+                        false, count > MANY ? FEW : MANY);
+    if (count > MANY)
+        (void)json_array_append_new(
+            rows, json_sprintf("... %zu more; --json lists all ...", count - 2 * FEW));
+    for (i = count; count > MANY && i > 0; i--)
+        fgi_rows_insert(smallest, class_row(pack, classes, i - 1, total), "records", true, FEW);
+    for (i = json_array_size(smallest); i > 0; i--)
+        (void)json_array_append(rows, json_array_get(smallest, i - 1));
+    json_decref(smallest);
+    d->indent = 2;
+    fgi_doc_rows(d, NULL, fields, rows);
+    d->indent = 0;
+}
+
+static void put_fields(fgi_doc *d, const json_t *fields)
+{
+    fgi_buf words = {0};
+    size_t i;
+    const json_t *one;
+    json_array_foreach(fields, i, one)
+        fgi_buf_printf(&words, "%s%s %s", i > 0 ? ", " : "", fgi_json_words(one, "name"),
+                       fgi_json_words(one, "type"));
+    fgi_doc_fact(d, "fields", "%s", words.size > 0 ? words.data : "");
+    d->out->failed = d->out->failed || words.failed;
+    fgi_buf_fini(&words);
+}
+
+/* Each member of the metadata on a separate line; fractions, such as mean and std, are rounded. */
+static void put_metadata(fgi_doc *d, json_t *metadata, const char *text)
+{
+    char line[METADATA_LIMIT], name[NAME_LIMIT];
+    json_t *value;
+    const char *key;
+    if (json_is_object(metadata)) {
+        fgi_doc_heading(d, 2, "metadata");
+    } else if (*text != '\0') {
+        (void)fg_catalog_escape(text, line, sizeof line);
+        fgi_doc_fact(d, "metadata", "%s", line);
+    }
+    json_object_foreach(metadata, key, value)
+    {
+        char *words =
+            fgi_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
+        d->out->failed = d->out->failed || words == NULL;
+        (void)fg_catalog_escape(words != NULL ? words : "", line, sizeof line);
+        fgi_doc_item(d, "%s: %s", escaped(key, name), line);
+        fgi_free(words);
+    }
+}
+
+static void print_text(fgi_buf *out, const fg_pack *pack, const json_t *o)
+{
+    const int64_t records = count_of(o, "records"), variants = count_of(o, "variants");
+    const int64_t grouped = count_of(o, "grouped"), unlabeled = count_of(o, "unlabeled");
+    const int64_t lost = count_of(o, "lost"), samples = variants > 0 ? records / variants : 0;
+    const size_t classes = json_array_size(json_object_get(o, "classes"));
+    fgi_doc d;
+    fgi_doc_begin(&d, out, false, "");
+    fgi_doc_fact(&d, "format", "%s", fgi_json_words(o, "format_version"));
+    fgi_doc_fact(&d, "uuid", "%s", fgi_json_words(o, "uuid"));
+    fgi_doc_fact(&d, "files", "%zu, %s", json_array_size(json_object_get(o, "files")),
+                 fgi_bytes_words((double)count_of(o, "size_bytes")));
+    if (variants > 1)
+        fgi_doc_fact(&d, "records",
+                     "%" PRId64 ": %" PRId64 " sample%s, %" PRId64 " variants of each", records,
+                     samples, fgi_s(samples), variants);
+    else
+        fgi_doc_fact(&d, "records", "%" PRId64, records);
+    put_counts(&d, "codecs", json_object_get(o, "codecs"));
+    put_spread(&d, "width", json_object_get(o, "width"), "pixels");
+    put_spread(&d, "height", json_object_get(o, "height"), "pixels");
+    put_spread(&d, "size", json_object_get(o, "record_bytes"), "bytes");
+    put_counts(&d, "splits", json_object_get(o, "splits"));
+    put_fields(&d, json_object_get(o, "fields"));
+    if (grouped > 0)
+        fgi_doc_fact(&d, "groups", "%" PRId64 " record%s", grouped, fgi_s(grouped));
+    if (unlabeled > 0)
+        fgi_doc_fact(&d, "no label", "%" PRId64 " record%s", unlabeled, fgi_s(unlabeled));
+    if (lost > 0)
+        fgi_doc_fact(&d, "lost", "%" PRId64 " record%s empty since the pack was rebuilt", lost,
+                     lost == 1 ? " is" : "s are");
+    if (classes > 0) {
+        fgi_doc_fact(&d, "classes", "%zu", classes);
+        put_classes(&d, pack, json_object_get(o, "classes"));
+    }
+    put_metadata(&d, json_object_get(o, "metadata"), fg_pack_info_of(pack)->metadata);
+    fgi_doc_end(&d);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
 
 fg_status pack_info(const char *path, bool as_json, fgi_buf *out, fg_error *err)
 {
@@ -406,8 +367,13 @@ fg_status pack_info(const char *path, bool as_json, fgi_buf *out, fg_error *err)
     summary s = {0};
     FGI_TRY(fg_pack_open(path, NULL, &pack, err));
     const fg_status status = summarize(pack, &s, err);
-    if (status == FG_OK)
-        (as_json ? print_json : print_text)(out, &s);
+    json_t *object = status == FG_OK ? object_of(&s) : NULL;
+    out->failed = out->failed || (status == FG_OK && object == NULL);
+    if (object != NULL && !as_json)
+        print_text(out, pack, object);
+    if (object != NULL && as_json)
+        fgi_json_put(out, json_incref(object), JSON_COMPACT);
+    json_decref(object);
     fgi_free(s.classes);
     fg_pack_close(pack);
     return status;

@@ -53,13 +53,4 @@ fg_status pack_sheet(const char *path, const pack_sheet_options *options, const 
 fg_status pack_augment(const char *path, const char *augment, const pack_sheet_options *options,
                        const char *out_path, fgi_buf *out, fg_error *err);
 
-/* Set an option from text, as given on the command line. Both accept split, class and seed (which
- * also sets shuffle); exports also limit, format ("png" or "jpeg") and quality; contact sheets also
- * rows, columns and cell. `text` is borrowed as long as the options are used. FG_EINVAL: the
- * message begins with the name and says what is expected. */
-fg_status pack_export_set(fg_pack_export_options *options, const char *name, const char *text,
-                          fg_error *err);
-fg_status pack_sheet_set(pack_sheet_options *options, const char *name, const char *text,
-                         fg_error *err);
-
 #endif

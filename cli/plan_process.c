@@ -1,9 +1,7 @@
 /* plan_process.c - plans for each machine in a separate process: some inputs make a compiler crash,
  * run forever or use all memory.
  *
- * The process executes the fulgurite program, so no plugin has been loaded in it. It does not
- * outlive the thread that started it, and only that thread stops it: signals are blocked, because
- * compilers answer them with a stack trace on the terminal.
+ * The process executes the fulgurite program, so no plugin has been loaded in it (child.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -12,10 +10,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "plan_process.h"
 #include "base/error.h"
 #include "base/print.h"
@@ -24,7 +22,7 @@
 #include "base/text.h"
 #include "base/buf.h"
 #include "base/thread.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 
 enum { LOOK_EVERY_MS = 200, MACHINES_MAX = 64, WORDS_MAX = CLI_MAX_OVERRIDES + 16 };
 
@@ -38,11 +36,8 @@ typedef struct words {
 
 static void add_word(words *w, const char *before, const char *word)
 {
-    const size_t size = strlen(before) + strlen(word) + 1;
-    if (w->count == WORDS_MAX - 1)
-        return; /* there are at most CLI_MAX_OVERRIDES overrides */
-    w->at[w->count] = cli_alloc(size, 1);
-    (void)snprintf(w->at[w->count++], size, "%s%s", before, word);
+    if (w->count < WORDS_MAX - 1) /* there are at most CLI_MAX_OVERRIDES overrides */
+        w->at[w->count++] = cli_printf("%s%s", before, word);
 }
 
 static void add_words(words *w, const plan_process *p, const char *topology)
@@ -67,89 +62,20 @@ static void add_words(words *w, const plan_process *p, const char *topology)
         add_word(w, "--", p->overrides[i]);
 }
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
-typedef struct child {
-    pid_t pid;
-    int from; /* its standard output */
+typedef struct planning {
+    child process;
     fgi_buf text;
     char problem[160]; /* what ended it, unless it ended by itself; "" for nothing */
-} child;
-
-/* Blocks the signals that ask a process to stop, also after exec and in all threads. */
-static void block_requests(void)
-{
-    static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    sigset_t set;
-    (void)sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-        (void)sigaddset(&set, requests[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
-/* In the new process: becomes the program, which the kernel kills when `parent` ends for any
- * reason; if it has ended already, the request is too late. Writes errno to `failure` if it can't.
- */
-static _Noreturn void become(const char *program, char *const *argv, pid_t parent, int out,
-                             int failure)
-{
-    block_requests();
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(out, STDOUT_FILENO) >= 0) {
-        if (getppid() != parent)
-            _exit(1);
-        (void)execv(program, argv);
-    }
-    const int why = errno;
-    if (write(failure, &why, sizeof(why)) < 0)
-        errno = why; /* the exit status has to suffice */
-    _exit(1);
-}
-
-/* Whether the new process has executed the program; sets errno otherwise. */
-static bool has_begun(int failure, pid_t pid)
-{
-    int why = 0;
-    ssize_t n;
-    while ((n = read(failure, &why, sizeof(why))) < 0 && errno == EINTR)
-        ;
-    if (n == 0)
-        return true;
-    (void)waitpid(pid, NULL, 0);
-    errno = why;
-    return false;
-}
-
-/* Starts the program; false, and errno, if it can't. */
-static bool start(const char *program, char *const *argv, child *out)
-{
-    int output[2] = {-1, -1}, failure[2] = {-1, -1};
-    const pid_t parent = getpid();
-    bool ok = pipe2(output, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0;
-    out->pid = ok ? fork() : -1;
-    if (out->pid == 0)
-        become(program, argv, parent, output[1], failure[1]);
-    int why = errno;
-    (void)close(output[1]);
-    (void)close(failure[1]);
-    errno = why;
-    ok = out->pid > 0 && has_begun(failure[0], out->pid);
-    why = errno;
-    (void)close(failure[0]);
-    out->from = output[0];
-    if (!ok)
-        (void)close(output[0]);
-    errno = why;
-    return ok;
-}
-
-/* ---- watching -------------------------------------------------------------------------------- */
+} planning;
 
 /* Reads what the process has written; false at end of file. Called when something can be read, so
  * that it does not wait and no signal interrupts it. */
-static bool take_output(child *c)
+static bool take_output(planning *c)
 {
     char block[4096];
-    const ssize_t n = read(c->from, block, sizeof(block));
+    const ssize_t n = read(c->process.from, block, sizeof(block));
     if (n > 0)
         fgi_buf_add(&c->text, block, (size_t)n);
     return n > 0;
@@ -173,11 +99,11 @@ static double resident_bytes(pid_t pid)
 }
 
 /* Reads the process's output until its end, or kills it at a limit. */
-static void watch(child *c, const plan_process *limits)
+static void watch(planning *c, const plan_process *limits)
 {
     const double begin = fgi_now_s();
     for (;;) {
-        struct pollfd ready = {.fd = c->from, .events = POLLIN};
+        struct pollfd ready = {.fd = c->process.from, .events = POLLIN};
         if (poll(&ready, 1, LOOK_EVERY_MS) > 0 && !take_output(c))
             return;
         if (limits->time_limit_s > 0 && fgi_now_s() - begin > limits->time_limit_s)
@@ -185,25 +111,22 @@ static void watch(child *c, const plan_process *limits)
                                "the compiler has not finished after %g s (--time-limit)",
                                limits->time_limit_s);
         else if (limits->memory_limit_bytes > 0 &&
-                 resident_bytes(c->pid) > limits->memory_limit_bytes)
+                 resident_bytes(c->process.pid) > limits->memory_limit_bytes)
             (void)fgi_snprintf(
                 c->problem, sizeof(c->problem),
                 "the compiler used more than %s of this host's memory (--memory-limit)",
                 fgi_bytes_words(limits->memory_limit_bytes));
         else
             continue;
-        (void)kill(c->pid, SIGKILL);
+        (void)kill(c->process.pid, SIGKILL);
         return;
     }
 }
 
 /* Waits for the end of the process; its exit status, or -1. */
-static int end(child *c)
+static int end(planning *c)
 {
-    int state = 0;
-    (void)close(c->from);
-    while (waitpid(c->pid, &state, 0) < 0 && errno == EINTR)
-        ;
+    const int state = child_end(&c->process);
     if (WIFEXITED(state))
         return WEXITSTATUS(state);
     if (c->problem[0] == '\0')
@@ -229,9 +152,9 @@ static fg_status run_words(const plan_process *p, const char *topology, char *co
                            json_t **out, fg_error *err)
 {
     const char *program = p->program != NULL ? p->program : "/proc/self/exe";
-    child c = {.pid = -1};
+    planning c = {.problem = ""};
     int status = -1;
-    if (start(program, argv, &c)) {
+    if (child_start(program, argv, false, &c.process)) {
         watch(&c, p);
         status = end(&c);
     } else {

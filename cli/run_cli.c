@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "doc/chart.h"
 #include "out_file.h"
-#include "report/lr_plot.h"
 
 static void put_message(bool is_warning, const char *text)
 {
@@ -109,12 +109,18 @@ static fg_status print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *e
     return FG_OK;
 }
 
+static bool has_curve(const cli_run_options *o)
+{
+    return o->command.kind == FG_RECIPE_FIND_LR || o->command.kind == FG_RECIPE_SCHEDULE;
+}
+
 static bool is_drawing(const cli_run_options *o)
 {
-    if (o->command.kind == FG_RECIPE_PREDICT || o->command.fit.fast_dev_run ||
-        strcmp(o->draw, "never") == 0)
+    const bool has_plot = o->command.kind == FG_RECIPE_FIT || has_curve(o);
+    const char *draw = o->draw != NULL ? o->draw : has_plot ? "auto" : "never";
+    if (o->command.kind == FG_RECIPE_PREDICT || o->command.fit.fast_dev_run)
         return false;
-    return strcmp(o->draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
+    return strcmp(draw, "always") == 0 || (strcmp(draw, "auto") == 0 && isatty(STDOUT_FILENO) == 1);
 }
 
 /* A failed plot is not a failure of the run. */
@@ -134,17 +140,12 @@ static fg_status check_curves(const char *list, fg_error *err)
     fg_status status = FG_OK;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
     while (status == FG_OK && (name = strsep(&rest, ",")) != NULL) {
-        status = fgi_lr_plot_check(name, err);
+        status = fgi_chart_file_check(name, err);
         if (status == FG_OK)
             status = out_file_check("--out", name, err);
     }
     free(names);
     return status;
-}
-
-static bool has_curve(const cli_run_options *o)
-{
-    return o->command.kind == FG_RECIPE_FIND_LR || o->command.kind == FG_RECIPE_SCHEDULE;
 }
 
 static fg_status check_files(const cli_run_options *o, fg_error *err)

@@ -8,12 +8,12 @@
 
 #include "cli.h"
 
-/* The options of the commands; the initializer has the kind of run, and draw. */
+/* The options of the commands. */
 typedef struct cli_run_options {
     fg_recipe_command command;
     const char *summary;          /* summary file; NULL: none */
     const char *print_config;     /* "" or "plain"; NULL: do not */
-    const char *draw;             /* "auto", "always", "never" */
+    const char *draw;             /* "auto", "always", "never"; NULL: auto for curves */
     const char *resume, *profile; /* of fit, as the keys; "": the usual value, NULL: not given */
     const char *out;      /* file of predictions, NULL: standard output; files of the curve of
                                  lr-find */

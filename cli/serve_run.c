@@ -20,7 +20,7 @@
 #include "base/library.h"
 #include "base/print.h"
 #include "recipe/folder/run_dir.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 
 static const char every_s[] = "2"; /* between two loads of the page of a run in progress */
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -74,10 +74,7 @@ static void put_run(const server *s, bool is_json, answer *a)
         fgi_run_view_set_live(&view, a->is_live);
         a->status = MHD_HTTP_OK;
         a->type = is_json ? "application/json" : "text/html; charset=utf-8";
-        if (is_json)
-            fgi_run_json_put(&a->text, &view);
-        else
-            fgi_run_doc_put(&a->text, &view, true);
+        fgi_run_report_put(&a->text, &view, is_json ? FG_REPORT_JSON : FG_REPORT_HTML);
     }
     fgi_run_view_close(&view);
 }

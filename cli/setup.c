@@ -4,9 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+#include <fulgurite/device.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "pjrt/plugin_file.h"
+#include "child.h"
 #include "setup.h"
 
 enum { PINS_LIMIT = 1 << 16, NAME_LIMIT = 32 };
@@ -159,63 +158,24 @@ static void end_line(words *w)
     w->line[0] = '\0';
 }
 
+/* Until the end of the output; a progress bar's carriage returns end lines, too. */
 static void hear(words *w, int fd)
 {
-    char block[1024];
+    FILE *in = fdopen(dup(fd), "r");
+    int c;
     size_t used = 0;
-    for (;;) {
-        const ssize_t n = read(fd, block, sizeof block);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        for (ssize_t i = 0; i < n; i++) {
-            if (block[i] == '\n' || block[i] == '\r') {
-                end_line(w);
-                used = 0;
-            } else if (used + 1 < sizeof w->line) {
-                w->line[used++] = block[i];
-                w->line[used] = '\0';
-            }
+    while (in != NULL && (c = getc(in)) != EOF) {
+        if (c == '\n' || c == '\r') {
+            end_line(w);
+            used = 0;
+        } else if (used + 1 < sizeof w->line) {
+            w->line[used++] = (char)c;
+            w->line[used] = '\0';
         }
     }
     end_line(w);
-}
-
-/* Starts `argv` with its output redirected to a pipe; returns an errno value on failure. */
-static int start(char *const argv[], pid_t *out_pid, int *out_fd)
-{
-    int pipes[2];
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none, pipe_signal;
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return errno;
-    sigemptyset(&none);
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    int failed = posix_spawn_file_actions_init(&actions);
-    if (!failed) {
-        failed = posix_spawnattr_init(&attr);
-        if (!failed) {
-            (void)posix_spawnattr_setsigmask(&attr, &none);
-            (void)posix_spawnattr_setsigdefault(&attr, &pipe_signal);
-            (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-            failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-            failed = failed ? failed : posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
-            failed = failed ? failed : posix_spawn_file_actions_adddup2(&actions, pipes[1], 2);
-            failed =
-                failed ? failed : posix_spawnp(out_pid, argv[0], &actions, &attr, argv, environ);
-            posix_spawnattr_destroy(&attr);
-        }
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    close(pipes[1]);
-    if (failed)
-        close(pipes[0]);
-    else
-        *out_fd = pipes[0];
-    return failed;
+    if (in != NULL)
+        (void)fclose(in);
 }
 
 static fg_status needs_pip(const job *j, const char *what, fg_error *err)
@@ -256,22 +216,13 @@ static fg_status run_pip(const job *j, fg_error *err)
         argv[15 + i] = any_python[i];
     char *words_of_it[sizeof argv / sizeof argv[0]];
     memcpy(words_of_it, argv, sizeof argv);
-    pid_t pid = -1;
-    int fd = -1, state;
-    const int failed = start(words_of_it, &pid, &fd);
-    if (failed == ENOENT || failed == EACCES)
-        return needs_pip(j, "python3 was not found", err);
-    if (failed) {
-        errno = failed;
-        return fgi_fail_errno(err, "start", j->python);
-    }
+    child pip;
+    if (!child_start(j->python, words_of_it, true, &pip))
+        return errno == ENOENT || errno == EACCES ? needs_pip(j, "python3 was not found", err)
+                                                  : fgi_fail_errno(err, "start", j->python);
     words said = {.line = ""};
-    hear(&said, fd);
-    close(fd);
-    while (waitpid(pid, &state, 0) < 0) {
-        if (errno != EINTR)
-            return fgi_fail_errno(err, "wait for", j->python);
-    }
+    hear(&said, pip.from);
+    const int state = child_end(&pip);
     if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && !said.last[0])
         return needs_pip(j, "python3 was not found", err);
     if (said.lacks_pip)
@@ -353,4 +304,66 @@ done:
     if (out)
         *out = status == FG_OK ? result : (setup_result){.was_there = false};
     return status;
+}
+
+/* ---- compilers ------------------------------------------------------------------------------- */
+
+enum { PLACES_MAX = 64, NAMES_MAX = 64 };
+
+/* Plugins that compile for machines that are not present. */
+static const setup_missing compilers[SETUP_COMPILERS] = {
+    {.accelerator = "tpu",
+     .what = "The compiler for TPUs (libtpu)",
+     .name = "tpu",
+     .command = "fulgurite setup tpu"},
+    {.accelerator = "cuda",
+     .what = "The compiler for NVIDIA GPUs (XLA's CUDA plugin)",
+     .name = "cuda13",
+     .command = "fulgurite setup --compile-only cuda13",
+     .compiler_only = true},
+};
+
+/* Whether a plugin for the accelerator is installed. A plugin given by its path is used even if it
+ * does not exist, which opening it reports, as it does errors of the search. */
+static bool is_available(const char *accelerator)
+{
+    fg_error ignored;
+    size_t count = 0;
+    static fg_plugin_candidate places[PLACES_MAX];
+    const fg_client_options options = {.accelerator = accelerator};
+    bool found = fg_plugin_search(&options, places, PLACES_MAX, &count, &ignored) != FG_OK;
+    for (size_t i = 0; i < count && i < PLACES_MAX; i++)
+        found = found || places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0;
+    return found;
+}
+
+/* Sets needs[i] for the compiler of each machine in "a,b". */
+static fg_status find_needed(const char *machines, bool needs[SETUP_COMPILERS], fg_error *err)
+{
+    char *names = cli_strdup(machines), *rest = names;
+    fg_status status = FG_OK;
+    for (int count = 1; status == FG_OK && rest != NULL; count++) {
+        fg_topology_info info = {.accelerator = ""};
+        const char *name = strsep(&rest, ",");
+        status =
+            *name == '\0' || count > NAMES_MAX
+                ? fgi_fail(err, FG_EINVAL, "expected 1 to %d names separated by commas", NAMES_MAX)
+                : fg_topology_describe(name, &info, err);
+        for (size_t i = 0; status == FG_OK && i < SETUP_COMPILERS; i++)
+            needs[i] |= strcmp(info.accelerator, compilers[i].accelerator) == 0;
+    }
+    free(names);
+    return status;
+}
+
+fg_status setup_find_missing(const char *machines, const setup_missing *out[SETUP_COMPILERS],
+                             size_t *out_count, fg_error *err)
+{
+    bool needs[SETUP_COMPILERS] = {false};
+    *out_count = 0;
+    FGI_TRY(find_needed(machines, needs, err));
+    for (size_t i = 0; i < SETUP_COMPILERS; i++)
+        if (needs[i] && !is_available(compilers[i].accelerator))
+            out[(*out_count)++] = &compilers[i];
+    return FG_OK;
 }

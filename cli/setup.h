@@ -33,10 +33,11 @@ fg_status setup_install(const char *name, const setup_options *options, setup_re
 
 /* A compiler that is not installed. Strings are constant. */
 typedef struct setup_missing {
-    const char *what;    /* "The compiler for TPUs (libtpu)" */
-    const char *name;    /* for setup_install: "tpu" */
-    const char *command; /* of the program that installs it: "fulgurite setup tpu" */
-    bool compiler_only;  /* for setup_options */
+    const char *accelerator; /* "tpu" */
+    const char *what;        /* "The compiler for TPUs (libtpu)" */
+    const char *name;        /* for setup_install: "tpu" */
+    const char *command;     /* of the program that installs it: "fulgurite setup tpu" */
+    bool compiler_only;      /* for setup_options */
 } setup_missing;
 
 enum { SETUP_COMPILERS = 2 };
@@ -44,7 +45,7 @@ enum { SETUP_COMPILERS = 2 };
 /* Finds the compilers that plans for `machines` need, 1 to 64 names as of fg_topology_describe
  * separated by commas, and that are not installed where fg_client_open finds them. Each is listed
  * once. Errors: those of fg_topology_describe (a name is invalid). */
-fg_status setup_find_missing(const char *machines, setup_missing out[SETUP_COMPILERS],
+fg_status setup_find_missing(const char *machines, const setup_missing *out[SETUP_COMPILERS],
                              size_t *out_count, fg_error *err);
 
 #endif

@@ -18,15 +18,19 @@
 #include "base/print.h"
 #include "base/run_lock.h"
 #include "base/thread.h"
-#include "base/duration.h"
-#include "report/sweep_view.h"
+#include "report/run_view.h"
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
 typedef struct candidate {
-    char *folder;          /* NULL: none yet */
-    struct timespec since; /* of its lock */
+    char *folder;   /* NULL: none yet */
+    double since_s; /* of its lock */
 } candidate;
+
+static bool may_run(fgi_lock_state state)
+{
+    return state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
+}
 
 /* Takes the folder over if a fit holds it that began after that of the best one so far. */
 static void consider(char *take_folder, candidate *best)
@@ -35,15 +39,12 @@ static void consider(char *take_folder, candidate *best)
     fgi_holder who;
     char *path = cli_need(fgi_path_join(take_folder, "lock"));
     const fgi_lock_state state = fgi_lock_look(take_folder, &who);
-    const bool is_known = stat(path, &info) == 0;
-    const bool is_live = state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
-    const bool is_newer =
-        is_known && is_live &&
-        (best->folder == NULL || info.st_mtim.tv_sec > best->since.tv_sec ||
-         (info.st_mtim.tv_sec == best->since.tv_sec && info.st_mtim.tv_nsec > best->since.tv_nsec));
-    if (is_newer) {
+    const bool is_live = may_run(state) && stat(path, &info) == 0;
+    const double since_s =
+        is_live ? (double)info.st_mtim.tv_sec + (double)info.st_mtim.tv_nsec * 1e-9 : 0;
+    if (is_live && (best->folder == NULL || since_s > best->since_s)) {
         fgi_free(best->folder);
-        *best = (candidate){take_folder, info.st_mtim};
+        *best = (candidate){take_folder, since_s};
     } else {
         fgi_free(take_folder);
     }
@@ -56,7 +57,7 @@ static fg_status consider_all(const char *parent, bool deep, candidate *best, fg
 static fg_status consider_entry(char *take_folder, bool deep, candidate *best, fg_error *err)
 {
     bool is_sweep = false;
-    fg_status status = deep ? fgi_sweep_view_look(take_folder, &is_sweep, err) : FG_OK;
+    fg_status status = deep ? fgi_sweep_look(take_folder, &is_sweep, err) : FG_OK;
     if (status == FG_OK && !is_sweep) {
         consider(take_folder, best);
         return FG_OK;
@@ -110,7 +111,7 @@ static fg_status find(const char *run, char **out, fg_error *err)
     if (!fgi_file_exists(run))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         run);
-    FGI_TRY(fgi_sweep_view_look(run, &is_sweep, err));
+    FGI_TRY(fgi_sweep_look(run, &is_sweep, err));
     if (is_sweep)
         return find_newest(run, NULL, out, err);
     *out = cli_need(fgi_strdup(run));
@@ -128,11 +129,6 @@ static const char *name(const fgi_holder *who, char *out, size_t size)
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
-
-static bool may_run(fgi_lock_state state)
-{
-    return state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
-}
 
 /* Repeats the request if it is gone while the run continues: the lock's owner had just taken it. */
 static fg_status wait_for_end(const char *folder, double timeout_s, fg_error *err)
@@ -177,7 +173,7 @@ static void say_end(const char *folder, const stop_options *o)
     fgi_free(last);
 }
 
-static fg_status stop(const char *folder, const stop_options *o, double timeout_s, fg_error *err)
+static fg_status stop(const char *folder, const stop_options *o, fg_error *err)
 {
     fgi_holder who;
     char by[320];
@@ -195,20 +191,16 @@ static fg_status stop(const char *folder, const stop_options *o, double timeout_
         state == FGI_LOCK_UNKNOWN ? "; whether it still runs cannot be seen from this host" : "");
     if (o->no_wait)
         return FG_OK;
-    FGI_TRY(wait_for_end(folder, timeout_s, err));
+    FGI_TRY(wait_for_end(folder, o->timeout_s, err));
     say_end(folder, o);
     return FG_OK;
 }
 
 fg_status stop_run(const char *run, const stop_options *o, fg_error *err)
 {
-    double timeout_s = 0;
     char *folder;
-    if (o->timeout != NULL && !fgi_parse_duration(fgi_str_of(o->timeout), &timeout_s))
-        return fgi_fail(err, FG_EINVAL,
-                        "timeout: expected a duration such as 90s or 8h30m, got '%s'", o->timeout);
     FGI_TRY(find(run, &folder, err));
-    const fg_status status = stop(folder, o, timeout_s, err);
+    const fg_status status = stop(folder, o, err);
     fgi_free(folder);
     return status;
 }

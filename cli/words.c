@@ -2,12 +2,9 @@
  * terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/error.h"
 #include "cli.h"
-#include "base/print.h"
-#include "base/error.h"
 
-#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -39,17 +36,6 @@ char *cli_printf(const char *format, ...)
         text = NULL;
     va_end(args);
     return cli_need(text);
-}
-
-fg_status cli_read_number(const char *option, const char *text, double unit, double *out,
-                          fg_error *err)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    *out = value * unit;
-    if (end != text && *end == '\0' && value > 0 && isfinite(*out))
-        return FG_OK;
-    return fgi_fail(err, FG_EINVAL, "--%s=%s: expected a positive number", option, text);
 }
 
 int cli_complain(int status, const char *command, const char *format, ...)

@@ -136,7 +136,7 @@ FG_API FG_MUST_USE fg_status fg_catalog_open(const char *path, const fg_catalog_
 
 /* Releases the caller's reference to the catalog; datasets created from it keep it alive. NULL is
  * allowed. */
-FG_API void fg_catalog_destroy(fg_catalog *catalog);
+FG_API void fg_catalog_close(fg_catalog *catalog);
 
 /* Name of the kind of the source, "folder" for example. */
 FG_API const char *fg_catalog_kind_of(const fg_catalog *catalog);

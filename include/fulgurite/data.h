@@ -461,12 +461,6 @@ typedef struct fg_csv_layout {
  * below a title; the message names the line), FG_EIO, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err);
 
-/* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
- * other columns are ignored. If the file has no target column, the dataset has only the input
- * field. Errors as for fg_csv_open. */
-FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
-                                          fg_dataset **out, fg_error *err);
-
 /* Options for a file that differs from the training file. */
 typedef struct fg_csv_apply_options {
     bool no_target;    /* do not read the target column, even if the file has one         [false] */
@@ -479,11 +473,13 @@ typedef struct fg_csv_apply_options {
     uint64_t reserved[2];
 } fg_csv_apply_options;
 
-/* fg_csv_apply with options, which may be NULL. The encoding of a row depends only on the schema,
- * not on the other rows of the file. Errors: those of fg_csv_apply, and FG_EINVAL for an option. */
-FG_API FG_MUST_USE fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
-                                               const fg_csv_apply_options *options,
-                                               fg_dataset **out, fg_error *err);
+/* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
+ * other columns are ignored. If the file has no target column, the dataset has only the input
+ * field. The encoding of a row depends only on the schema, not on the other rows of the file.
+ * options may be NULL. Errors as for fg_csv_open. */
+FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
+                                          const fg_csv_apply_options *options, fg_dataset **out,
+                                          fg_error *err);
 
 /* The schema as a JSON object, borrowed for the schema's lifetime. */
 FG_API const char *fg_csv_schema_json(const fg_csv_schema *schema);

@@ -205,9 +205,9 @@ typedef struct fg_program_arrays {
 } fg_program_arrays;
 
 /* Launches the program and returns without waiting for it to finish. Each of arrays->outs receives
- * one reference, or NULL on failure. The caller must pass matching arguments: the plugin checks their
- * sizes but not their dtypes. Errors: FG_EINVAL (a donated array, an array of another client, a
- * wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM. A failure during execution is returned when an
+ * one reference, or NULL on failure. The caller must pass matching arguments: the plugin checks
+ * their sizes but not their dtypes. Errors: FG_EINVAL (a donated array, an array of another client,
+ * a wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM. A failure during execution is returned when an
  * output is read. */
 FG_API FG_MUST_USE fg_status fg_program_run(fg_program *program, const fg_program_arrays *arrays,
                                             fg_error *err);

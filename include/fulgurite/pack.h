@@ -204,7 +204,8 @@ typedef struct fg_pack_writer_options {
     int64_t variant_count;  /* records per sample                                          [1] */
     const fg_field *fields; /* of records of codec FG_PACK_ARRAYS                       [none] */
     int field_count;        /* 0 to FG_MAX_FIELDS                                          [0] */
-    const char *const *class_names; /* class_count names                                  [none] */
+    const char *const *class_names; /* class_count names; one that is NULL is the class's number
+                                       [NULL: the numbers] */
     int64_t class_count;     /*                                                             [0] */
     const char *fingerprint; /* text that describes the input and the options that determine the
                                 records: a partial pack is only resumed if it is equal     [""] */

@@ -53,7 +53,7 @@ typedef bool fg_pack_progress_fn(void *self, const fg_pack_progress *progress);
 typedef struct fg_pack_build_options {
     fg_pack_choice codec;     /* [FG_PACK_CHOICE_AUTO] */
     fg_image_presize presize; /* size at which images are stored                       [none] */
-    int quality;              /* of JPEG and DCT coefficients that are encoded, 1 to 100 [90] */
+    int64_t quality;          /* of JPEG and DCT coefficients that are encoded, 1 to 100 [90] */
     int64_t variant_count;    /* K, 1 to 1024. If K > 1, K augmentations of each image are stored
                                  instead of the image: a random resized crop (area 8 % to 100 %,
                                  aspect ratio 3/4 to 4/3) to the size of `presize`, which must be
@@ -64,7 +64,7 @@ typedef struct fg_pack_build_options {
     double test_fraction;     /*                                                          [0] */
     bool stratify;            /* the same fractions of every class                    [false] */
     uint64_t seed;            /* of the split and the variants                            [0] */
-    int thread_count;         /* the pack is the same for any number           [number of CPUs] */
+    int64_t thread_count;     /* the pack is the same for any number           [number of CPUs] */
     uint64_t shard_bytes;     /* start a new file when one would exceed this    [0: single file] */
     bool skip_bad;            /* leave out samples that cannot be read or decoded, also rows of a
                                  manifest whose file does not exist; otherwise the first one is an
@@ -161,9 +161,10 @@ FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_p
 
 /* Decodes every image of a source, as fg_pack_build does with codec file, and writes nothing. Of
  * the options, only catalog, source, limit, thread_count, tolerate_corruption, progress,
- * progress_s and handle_signals are used. out->bad lists what cannot be read or decoded, also rows of a list whose
- * file does not exist; out->sample_count is the number of the others, out->flawed_count of those
- * whose decoder had a warning, out->skip_count of files that are not samples. Finding bad images is
+ * progress_s and handle_signals are used. out->bad lists what cannot be read or decoded, also rows
+ * of a list whose file does not exist; out->sample_count is the number of the others,
+ * out->flawed_count of those whose decoder had a warning, out->skip_count of files that are not
+ * samples. Finding bad images is
  * not an error. Errors: FG_EINVAL (options; a source of arrays), those of fg_catalog_open,
  * FG_ESTOPPED, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_check_source(const char *source,

@@ -42,11 +42,6 @@ FG_API FG_MUST_USE fg_status fg_report_compare(const char *const *folders, size_
 
 /* ---- learning rates -------------------------------------------------------------------------- */
 
-/* Draws the smoothed loss over the learning rate, on a logarithmic axis, with the suggestions, as
- * text in ASCII or UTF-8. columns is the width of the terminal, at least 30; 0 means 80. Errors:
- * FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii,
-                                               char **out, fg_error *err);
 /* Writes a curve to a file, which is replaced atomically. The extension is the format: .csv
  * (lr, smoothed, loss_1 and so on of each segment, and suggestion: the names of those nearest to
  * the row, separated by spaces), .json (docs/formats.md), or .svg and .png: a plot with the

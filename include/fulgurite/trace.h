@@ -225,11 +225,10 @@ FG_API FG_MUST_USE fg_status fg_run_f32(fg_trace *trace, fg_tensor output, float
                                         fg_error *err);
 
 /* Returns the StableHLO text for the outputs and assignments of the trace, as fg_run would compile
- * it; free it with fg_text_free. The trace is neither run nor emptied. Errors: the trace's first
+ * it; free it with fg_free. The trace is neither run nor emptied. Errors: the trace's first
  * error, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_trace_text(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                            char **out_text, fg_error *err);
-FG_API void fg_text_free(char *text);
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 

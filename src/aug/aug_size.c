@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "aug/aug_size.h"
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "aug/aug_draw.h"
-#include "aug/aug_size.h"
 #include "aug/augmentations.h"
 
 enum { MOST = 63 };

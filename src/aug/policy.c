@@ -15,7 +15,6 @@
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 #include "aug/color.h"
-#include "aug/levels.h"
 
 #define PI 3.14159265358979323846
 

@@ -37,14 +37,8 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
 
 static const fg_option random_erasing_options[] = {
     FG_OPTION(fg_aug_random_erasing_options, p, FLOAT, "0.5", "0..1", "0.25", "Probability."),
-    FG_OPTION(fg_aug_random_erasing_options, scale_min, FLOAT, "0.02", "0..1", "0.25",
-              "Smallest fraction of the image's area."),
-    FG_OPTION(fg_aug_random_erasing_options, scale_max, FLOAT, "0.33", "0..1", "0.25",
-              "Largest fraction of the image's area."),
-    FG_OPTION(fg_aug_random_erasing_options, ratio_min, FLOAT, "0.3", "1e-3..1000", "0.25",
-              "Smallest ratio of height to width."),
-    FG_OPTION(fg_aug_random_erasing_options, ratio_max, FLOAT, "3.3", "1e-3..1000", "0.25",
-              "Largest ratio of height to width."),
+    FGI_AUG_BOX_OPTIONS(fg_aug_random_erasing_options, "0.02", "0.33", "0.3", "3.3",
+                        "height to width"),
     FG_OPTION(fg_aug_random_erasing_options, value, FLOAT, "0", NULL, "0.5",
               "Value of the erased box, in the range of the images."),
 };

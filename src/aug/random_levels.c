@@ -7,7 +7,6 @@
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 #include "aug/color.h"
-#include "aug/levels.h"
 
 /* The changed image with probability p, else x. */
 static fg_tensor perhaps(const char *name, const fg_sample_key *key, double p, fg_tensor changed,

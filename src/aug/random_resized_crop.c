@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "aug/aug_size.h"
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 
@@ -60,14 +59,8 @@ static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
 
 static const fg_option random_resized_crop_options[] = {
     FGI_AUG_SIZE_OPTIONS(fg_aug_random_resized_crop_options),
-    FG_OPTION(fg_aug_random_resized_crop_options, scale_min, FLOAT, "0.08", "0..1", "0.25",
-              "Smallest fraction of the image's area."),
-    FG_OPTION(fg_aug_random_resized_crop_options, scale_max, FLOAT, "1", "0..1", "0.25",
-              "Largest fraction of the image's area."),
-    FG_OPTION(fg_aug_random_resized_crop_options, ratio_min, FLOAT, "0.75", "1e-3..1000", "0.25",
-              "Smallest ratio of width to height."),
-    FG_OPTION(fg_aug_random_resized_crop_options, ratio_max, FLOAT, "1.3333333333333333",
-              "1e-3..1000", "0.25", "Largest ratio of width to height."),
+    FGI_AUG_BOX_OPTIONS(fg_aug_random_resized_crop_options, "0.08", "1", "0.75",
+                        "1.3333333333333333", "width to height"),
     FGI_AUG_ANTIALIAS_OPTION(fg_aug_random_resized_crop_options),
 };
 

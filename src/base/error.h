@@ -39,6 +39,15 @@ const char *fgi_error_line(fgi_arena *arena, const fg_error *err);
             return fgi_try_status_;                                                                \
     } while (0)
 
+/* Makes room for one more element in an array (fgi_grow in alloc.h), or returns FG_ENOMEM. */
+#define FGI_TRY_GROW(array, count, capacity, err)                                                  \
+    do {                                                                                           \
+        void *fgi_grown_ = fgi_grow((array), (count), &(capacity), sizeof *(array));               \
+        if (fgi_grown_ == NULL)                                                                    \
+            return fgi_no_memory(err);                                                             \
+        (array) = fgi_grown_;                                                                      \
+    } while (0)
+
 /* Returns if the call fails, and adds what was being done: FGI_TRY_CTX(call, err, "reading '%s'",
  * path). */
 #define FGI_TRY_CTX(call, err, ...)                                                                \

@@ -58,3 +58,21 @@ const char *fgi_bytes_words(double bytes)
                        units[unit]);
     return text;
 }
+
+const char *fgi_count_words(double value)
+{
+    static _Thread_local char texts[8][32];
+    static _Thread_local unsigned calls;
+    char digits[32], *out = texts[calls++ % 8];
+    const int size = fgi_snprintf(digits, sizeof digits, "%.0f", value < 1e15 ? value : 1e15);
+    int used = 0;
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = '\0';
+    if (value < 9.95 && value != (double)(int)value)
+        (void)fgi_snprintf(out, sizeof texts[0], "%.1f", value);
+    return out;
+}

@@ -29,5 +29,7 @@ const char *fgi_errno_text(int number);
 /* A size in decimal units, "12 B", "3.4 kB", "1.2 GB"; "?" if it is negative or NaN (unknown). In a
  * buffer of the thread that its next seven calls do not overwrite. */
 const char *fgi_bytes_words(double bytes);
+/* A count, "12,800"; below 10 with one decimal. In a buffer like that of fgi_bytes_words. */
+const char *fgi_count_words(double value);
 
 #endif

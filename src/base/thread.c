@@ -55,6 +55,21 @@ fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err)
     return failure == 0 ? FG_OK : fail_number(err, "condition", failure);
 }
 
+fg_status fgi_monitor_init(pthread_mutex_t *mutex, pthread_cond_t *cond, fg_error *err)
+{
+    FGI_TRY(fgi_mutex_init(mutex, err));
+    const fg_status status = fgi_cond_init(cond, err);
+    if (status != FG_OK)
+        (void)pthread_mutex_destroy(mutex);
+    return status;
+}
+
+void fgi_monitor_fini(pthread_mutex_t *mutex, pthread_cond_t *cond)
+{
+    (void)pthread_cond_destroy(cond);
+    (void)pthread_mutex_destroy(mutex);
+}
+
 static int64_t read_clock(clockid_t clock)
 {
     struct timespec now;

@@ -19,6 +19,9 @@ void fgi_thread_join(fgi_thread thread);
  * error. The timed wait uses CLOCK_MONOTONIC. */
 fg_status fgi_mutex_init(pthread_mutex_t *mutex, fg_error *err);
 fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err);
+/* Both, or neither. */
+fg_status fgi_monitor_init(pthread_mutex_t *mutex, pthread_cond_t *cond, fg_error *err);
+void fgi_monitor_fini(pthread_mutex_t *mutex, pthread_cond_t *cond);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 int64_t fgi_now_ns(void);

@@ -1,7 +1,7 @@
 /* callback_checkpoint.c - the callback checkpoint: saves and keeps the best checkpoints by another
  * metric than that of the Trainer, and those of every n steps or epochs.
  *
- * It requests saves, and enters the checkpoints in the file `kept` (ckpt/kept.h) when they are on
+ * It requests saves, and enters the checkpoints in the file `kept` (ckpt/series.h) when they are on
  * the disk, which may be after the next validation. A checkpoint holds the list of the best without
  * itself, and its own value as waiting, because at that time it has not been written: it is entered
  * when `saved` is called, or, if the process ended before that, when the run resumes from it.
@@ -16,15 +16,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "input/json_file.h"
-#include "train/best_list.h"
+#include "train/state/cursor.h"
 #include "callback/callback_rows.h"
-#include "train/metrics.h"
-#include "train/rank.h"
-#include "train/callbacks.h"
-#include "train/callbacks.h"
+#include "train/state/metrics.h"
+#include "train/save/saver.h"
+#include "train/watch/call.h"
 
 typedef struct checkpoint {
     const char *monitor; /* the name of the metric */
@@ -55,7 +53,6 @@ static void compare(checkpoint *c, const fg_progress *at)
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
-    (void)err;
     if (c->save_top_k > 0 && !fgi_is_of_training(c->monitor))
         compare(c, at);
     return FG_OK;
@@ -64,7 +61,6 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
-    (void)err;
     if (c->save_top_k > 0 && fgi_is_of_training(c->monitor))
         compare(c, at);
     if (is_multiple(at->epoch + 1, c->every_n_epochs))
@@ -75,7 +71,6 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
-    (void)err;
     if (is_multiple(at->step, c->every_n_steps) && at->step != c->asked_step) {
         c->asked_step = at->step;
         fg_trainer_request_save(at->trainer);
@@ -168,16 +163,14 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
 static fg_status settle(checkpoint *c, const fg_progress *at, fg_error *err)
 {
     const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
-    char *folder = fgi_path_join(run_dir_of(at), "checkpoints");
+    char folder[FGI_PATH_BYTES];
     bool is_there = false;
     fg_progress saved = *at;
     saved.path = resumed;
-    fg_status status =
-        folder != NULL ? fgi_path_is_in(resumed, folder, &is_there, err) : fgi_no_memory(err);
-    if (status == FG_OK)
-        status = fgi_best_list_verify(&c->best, &c->rule, folder, err);
-    fgi_free(folder);
-    return status == FG_OK && is_there ? on_saved(c, &saved, err) : status;
+    FGI_TRY(fgi_path_put(run_dir_of(at), "checkpoints", folder, err));
+    FGI_TRY(fgi_path_is_in(resumed, folder, &is_there, err));
+    FGI_TRY(fgi_best_list_verify(&c->best, &c->rule, folder, err));
+    return is_there ? on_saved(c, &saved, err) : FG_OK;
 }
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
@@ -205,8 +198,6 @@ static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err
 /* Those that the last checkpoint has displaced are still there. */
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)self;
-    (void)err;
     if (run_dir_of(at) != NULL && is_first_process(at) &&
         !fg_trainer_result(at->trainer)->nothing_to_do)
         fgi_state_prune(at->trainer);
@@ -255,8 +246,6 @@ static void destroy(void *self)
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     checkpoint *c = self;
-    (void)values;
-    (void)err;
     c->rule = (fgi_best_rule){.monitor = c->monitor,
                               .is_max = fgi_metric_has_mode_max(c->mode, c->monitor),
                               .most = (int)c->save_top_k};

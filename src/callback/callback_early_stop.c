@@ -11,9 +11,9 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
-#include "train/metrics.h"
-#include "train/rank.h"
-#include "train/callbacks.h"
+#include "train/state/metrics.h"
+#include "train/save/saver.h"
+#include "train/watch/call.h"
 
 /* In checkpoints: the best and the last value, the step that the best was reached at, how many
  * validations there were in total and since then; and of which metric. */
@@ -143,9 +143,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 static size_t save(void *self, void *bytes, size_t size)
 {
     const early_stop *e = self;
-    if (size >= sizeof e->at)
-        memcpy(bytes, &e->at, sizeof e->at);
-    return sizeof e->at;
+    return fgi_state_save(&e->at, sizeof e->at, bytes, size);
 }
 
 /* Values of another metric cannot be compared: it starts again. */
@@ -153,9 +151,7 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
     early_stop *e = self;
     progress at;
-    if (size != sizeof at)
-        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof at, size);
-    memcpy(&at, bytes, sizeof at);
+    FGI_TRY(fgi_state_load(&at, sizeof at, bytes, size, err));
     at.monitor[sizeof at.monitor - 1] = '\0';
     if (strcmp(at.monitor, e->at.monitor) == 0 && at.is_max == e->at.is_max)
         e->at = at;
@@ -170,8 +166,6 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     early_stop *e = self;
-    (void)values;
-    (void)err;
     (void)fgi_snprintf(e->at.monitor, sizeof e->at.monitor, "%s", e->monitor);
     e->at.best = (double)NAN;
     e->at.is_max = fgi_metric_has_mode_max(e->mode, e->monitor);

@@ -9,21 +9,15 @@
 #include <fulgurite/ops.h>
 #include "base/alloc.h"
 #include "base/error.h"
-#include "train/average.h"
+#include "callback/average.h"
 #include "callback/callback_rows.h"
 
 typedef struct ema {
+    fgi_average average;
     double decay;
     int64_t start_step, start_epoch, every_n_steps;
-    bool use_buffers, warmup;
-    fgi_average average;
+    bool warmup;
 } ema;
-
-static fg_status on_build(void *self, fg_module *root, fg_error *err)
-{
-    ema *e = self;
-    return fgi_average_build(&e->average, root, "ema", e->use_buffers, err);
-}
 
 /* 1 - decay; with warm-up, at least 1 - (1 + n) / (10 + n) = 9 / (10 + n). */
 static fg_tensor weight(const void *self, fg_tensor taken, fg_dtype dtype)
@@ -37,31 +31,19 @@ static fg_tensor weight(const void *self, fg_tensor taken, fg_dtype dtype)
     return fg_maximum(rest, fg_div(nine, fg_add_scalar(fg_cast(taken, dtype), 10)));
 }
 
-static void on_update(void *self, fg_trace *trace, fg_optimizer *optimizer)
-{
-    ema *e = self;
-    fgi_average_update(&e->average, trace, optimizer, weight, e);
-}
-
 static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optimizer)
 {
     ema *e = self;
-    (void)optimizer;
     e->average.due.value.u32 = at->step >= e->start_step && at->epoch >= e->start_epoch &&
                                (at->step + 1) % e->every_n_steps == 0;
 }
 
-static fg_tensor on_value(void *self, fg_trace *trace, fg_variable *variable)
-{
-    const ema *e = self;
-    return fgi_average_value(&e->average, trace, variable);
-}
-
-static void destroy(void *self)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     ema *e = self;
-    fgi_average_fini(&e->average);
-    fgi_free(e);
+    e->average.name = "ema";
+    e->average.weight = weight;
+    return FG_OK;
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
@@ -81,15 +63,16 @@ static const fg_option options[] = {
 };
 
 static const fg_callback_ops ops = {.name = "ema",
-                                    .destroy = destroy,
-                                    .build = on_build,
-                                    .update = on_update,
+                                    .destroy = fgi_average_destroy,
+                                    .build = fgi_average_build,
+                                    .update = fgi_average_update,
                                     .step_start = on_step_start,
-                                    .value = on_value};
+                                    .value = fgi_average_value};
 
 const fg_callback_entry fgi_ema_row = {
     .entry = {.name = "ema",
               .help = "evaluate with an exponential moving average of the weights",
               .spellings = "EMAWeightAveraging|exponential_moving_average",
               FG_OPTIONS(options, ema)},
-    .ops = &ops};
+    .ops = &ops,
+    .init = init};

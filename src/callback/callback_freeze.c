@@ -70,7 +70,6 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const freeze *f = self;
     const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
-    (void)err;
     if (f->is_frozen && f->count > 0 && all >= 0 && f->unfreeze_at_epoch >= all)
         fgi_log(FG_LOG_WARNING,
                 "freeze: the variables remain frozen: unfreeze_at_epoch is %lld, and the run has "
@@ -81,7 +80,6 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 
 static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)err;
     thaw(self, at, at->epoch);
     return FG_OK;
 }
@@ -89,7 +87,6 @@ static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err
 /* Before the checkpoint of the end of the epoch, so that a run that resumes there compiles once. */
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)err;
     thaw(self, at, at->epoch + 1);
     return FG_OK;
 }
@@ -100,16 +97,14 @@ static size_t save(void *self, void *bytes, size_t size)
 {
     const freeze *f = self;
     const unsigned char is_frozen = f->is_frozen;
-    if (size >= sizeof is_frozen)
-        memcpy(bytes, &is_frozen, sizeof is_frozen);
-    return sizeof is_frozen;
+    return fgi_state_save(&is_frozen, sizeof is_frozen, bytes, size);
 }
 
 static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
-    if (size != 1)
-        return fgi_fail(err, FG_EFORMAT, "expected 1 byte, got %zu", size);
-    set_frozen(self, *(const unsigned char *)bytes != 0);
+    unsigned char is_frozen = 0;
+    FGI_TRY(fgi_state_load(&is_frozen, sizeof is_frozen, bytes, size, err));
+    set_frozen(self, is_frozen != 0);
     return FG_OK;
 }
 

@@ -63,7 +63,6 @@ static void start_window(host_stats *h)
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)at, (void)err;
     start_window(self);
     return FG_OK;
 }
@@ -72,7 +71,6 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
 {
     host_stats *h = self;
     const host_stats before = *h;
-    (void)at, (void)err;
     start_window(h);
     const double wall_s = 1e-9 * (double)(h->wall_ns - before.wall_ns);
     if (wall_s > 0)

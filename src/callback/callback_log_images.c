@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "callback/callback_rows.h"
-#include "train/callbacks.h"
+#include "train/watch/call.h"
 
 enum { GAP = 2, SIDE_MAX = 16384 };
 

@@ -17,7 +17,6 @@ typedef struct lr_monitor {
 static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *values, fg_error *err)
 {
     lr_monitor *m = self;
-    (void)err;
     if (m->interval == EPOCH && at->epoch == m->epoch)
         return FG_OK;
     m->epoch = at->epoch;
@@ -31,25 +30,18 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
 static size_t save(void *self, void *bytes, size_t size)
 {
     const lr_monitor *m = self;
-    if (size >= sizeof m->epoch)
-        memcpy(bytes, &m->epoch, sizeof m->epoch);
-    return sizeof m->epoch;
+    return fgi_state_save(&m->epoch, sizeof m->epoch, bytes, size);
 }
 
 static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
     lr_monitor *m = self;
-    if (size != sizeof m->epoch)
-        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof m->epoch, size);
-    memcpy(&m->epoch, bytes, sizeof m->epoch);
-    return FG_OK;
+    return fgi_state_load(&m->epoch, sizeof m->epoch, bytes, size, err);
 }
 
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     lr_monitor *m = self;
-    (void)values;
-    (void)err;
     m->epoch = -1;
     return FG_OK;
 }

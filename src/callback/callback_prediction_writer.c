@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "callback/callback_rows.h"
-#include "train/prediction_file.h"
+#include "callback/prediction_file.h"
 
 typedef struct prediction_writer {
     const char *path;
@@ -25,8 +25,6 @@ static void drop(prediction_writer *w)
 
 static fg_status on_eval_start(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)at;
-    (void)err;
     drop(self);
     return FG_OK;
 }
@@ -35,7 +33,6 @@ static fg_status on_predicted(void *self, const fg_progress *at, const fg_predic
                               fg_error *err)
 {
     prediction_writer *w = self;
-    (void)at;
     if (!w->file.is_open)
         FGI_TRY_CTX(fgi_prediction_file_open(w->path, w->format, &w->file, err), err, "%s",
                     "prediction_writer");
@@ -46,7 +43,6 @@ static fg_status on_predicted(void *self, const fg_progress *at, const fg_predic
 static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
 {
     prediction_writer *w = self;
-    (void)at;
     return fgi_prediction_file_close(&w->file, FG_OK, err);
 }
 

@@ -9,19 +9,27 @@
 /* The built-in rows (callback_rows.c). */
 extern const fg_entry *const fgi_callback_rows[];
 extern const size_t fgi_callback_row_count;
-extern const fg_callback_entry fgi_checkpoint_row;
-extern const fg_callback_entry fgi_early_stop_row;
-extern const fg_callback_entry fgi_ema_row;
-extern const fg_callback_entry fgi_swa_row;
-extern const fg_callback_entry fgi_freeze_row;
-extern const fg_callback_entry fgi_gradient_accumulation_row;
-extern const fg_callback_entry fgi_host_stats_row;
-extern const fg_callback_entry fgi_device_stats_row;
-extern const fg_callback_entry fgi_log_images_row;
-extern const fg_callback_entry fgi_lr_monitor_row;
-extern const fg_callback_entry fgi_prediction_writer_row;
-extern const fg_callback_entry fgi_throughput_row;
-extern const fg_callback_entry fgi_timer_row;
+#define FGI_CALLBACK_ROWS(ROW)                                                                     \
+    ROW(fgi_checkpoint_row)                                                                        \
+    ROW(fgi_early_stop_row)                                                                        \
+    ROW(fgi_timer_row)                                                                             \
+    ROW(fgi_ema_row)                                                                               \
+    ROW(fgi_swa_row)                                                                               \
+    ROW(fgi_gradient_accumulation_row)                                                             \
+    ROW(fgi_freeze_row)                                                                            \
+    ROW(fgi_lr_monitor_row)                                                                        \
+    ROW(fgi_throughput_row)                                                                        \
+    ROW(fgi_device_stats_row)                                                                      \
+    ROW(fgi_host_stats_row)                                                                        \
+    ROW(fgi_log_images_row)                                                                        \
+    ROW(fgi_prediction_writer_row)
+#define FGI_DECLARE(name) extern const fg_callback_entry name;
+FGI_CALLBACK_ROWS(FGI_DECLARE)
+
+/* The functions save and load of a callback whose state is one struct of this size. */
+size_t fgi_state_save(const void *state, size_t state_size, void *bytes, size_t size);
+fg_status fgi_state_load(void *state, size_t state_size, const void *bytes, size_t size,
+                         fg_error *err);
 
 /* Options that several rows have. */
 #define FGI_OPTION_MODE(type)                                                                      \
@@ -30,8 +38,8 @@ extern const fg_callback_entry fgi_timer_row;
                    "in acc, f1, precision, recall or r2, otherwise min.",                          \
                    .spellings = "minimize=min|maximize=max")
 #define FGI_OPTION_USE_BUFFERS(type)                                                               \
-    FG_OPTION(type, use_buffers, BOOL, "true", NULL, "false",                                      \
-              "Also average buffers, such as the running statistics of batch norm. false: "        \
-              "evaluations use their current values.")
+    FG_OPTION_AS("use_buffers", type, average.use_buffers, BOOL, "true", NULL, "false",            \
+                 "Also average buffers, such as the running statistics of batch norm. false: "     \
+                 "evaluations use their current values.")
 
 #endif

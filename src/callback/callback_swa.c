@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "optim/optimizer.h"
-#include "train/average.h"
+#include "callback/average.h"
 #include "callback/callback_rows.h"
 
 /* In checkpoints. */
@@ -25,40 +25,20 @@ typedef struct start {
 } start;
 
 typedef struct swa {
+    fgi_average average;
     fg_amount swa_epoch_start; /* a fraction of all epochs, or epochs, after which it starts */
     double swa_lrs;            /* NaN: that of the schedule */
     int64_t annealing_epochs;
     enum { COS, LINEAR } annealing_strategy;
-    bool use_buffers;
     int64_t start_epoch; /* of this fit */
     start at;
-    fgi_average average;
 } swa;
-
-static fg_status on_build(void *self, fg_module *root, fg_error *err)
-{
-    swa *s = self;
-    return fgi_average_build(&s->average, root, "swa", s->use_buffers, err);
-}
 
 /* 1 / (n + 1): all values have the same weight. */
 static fg_tensor weight(const void *self, fg_tensor taken, fg_dtype dtype)
 {
-    (void)self;
     const fg_tensor one = fg_ones(fg_tensor_trace(taken), dtype, FG_SCALAR);
     return fg_div(one, fg_add(fg_cast(taken, dtype), one));
-}
-
-static void on_update(void *self, fg_trace *trace, fg_optimizer *optimizer)
-{
-    swa *s = self;
-    fgi_average_update(&s->average, trace, optimizer, weight, s);
-}
-
-static fg_tensor on_value(void *self, fg_trace *trace, fg_variable *variable)
-{
-    const swa *s = self;
-    return fgi_average_value(&s->average, trace, variable);
 }
 
 /* Epochs of the run without the last one if max_steps cuts it short, which adds nothing to the
@@ -118,32 +98,20 @@ static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optim
 static size_t save(void *self, void *bytes, size_t size)
 {
     const swa *s = self;
-    if (size >= sizeof s->at)
-        memcpy(bytes, &s->at, sizeof s->at);
-    return sizeof s->at;
+    return fgi_state_save(&s->at, sizeof s->at, bytes, size);
 }
 
 static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
     swa *s = self;
-    if (size != sizeof s->at)
-        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof s->at, size);
-    memcpy(&s->at, bytes, sizeof s->at);
-    return FG_OK;
-}
-
-static void destroy(void *self)
-{
-    swa *s = self;
-    fgi_average_fini(&s->average);
-    fgi_free(s);
+    return fgi_state_load(&s->at, sizeof s->at, bytes, size, err);
 }
 
 static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
     swa *s = self;
-    (void)values;
-    (void)err;
+    s->average.name = "swa";
+    s->average.weight = weight;
     s->at.epoch = -1;
     return FG_OK;
 }
@@ -167,11 +135,11 @@ static const fg_callback_ops ops = {.name = "swa",
                                     .fit_start = on_fit_start,
                                     .save = save,
                                     .load = load,
-                                    .destroy = destroy,
-                                    .build = on_build,
-                                    .update = on_update,
+                                    .destroy = fgi_average_destroy,
+                                    .build = fgi_average_build,
+                                    .update = fgi_average_update,
                                     .step_start = on_step_start,
-                                    .value = on_value};
+                                    .value = fgi_average_value};
 
 const fg_callback_entry fgi_swa_row = {
     .entry = {.name = "swa",

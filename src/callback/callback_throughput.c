@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "callback/callback_rows.h"
-#include "train/callbacks.h"
-#include "train/rank.h"
+#include "train/watch/call.h"
+#include "train/save/saver.h"
 
 /* What a log line is about. */
 typedef struct line {
@@ -113,7 +113,6 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
                        .samples = (double)at->samples,
                        .tokens = tokens_of(t, at),
                        .seconds = (double)at->samples / at->samples_per_s};
-    (void)err;
     t->last_step = at->step;
     if (at->samples <= 0 || !(at->samples_per_s > 0) || next.steps <= 0)
         return FG_OK;

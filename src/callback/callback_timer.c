@@ -34,7 +34,6 @@ static fg_status check(const timer *t, fg_error *err)
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     timer *t = self;
-    (void)at;
     t->begun_ns = fgi_now_ns();
     return check(t, err);
 }
@@ -42,21 +41,17 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     const timer *t = self;
-    (void)at;
     return t->begun_ns == 0 || t->interval == EPOCH ? FG_OK : check(t, err);
 }
 
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)at;
     return check(self, err);
 }
 
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     timer *t = self;
-    (void)at;
-    (void)err;
     t->before_s = elapsed_s(t);
     t->begun_ns = 0;
     return FG_OK;
@@ -65,9 +60,7 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 static size_t save(void *self, void *bytes, size_t size)
 {
     const double elapsed = elapsed_s(self);
-    if (size >= sizeof elapsed)
-        memcpy(bytes, &elapsed, sizeof elapsed);
-    return sizeof elapsed;
+    return fgi_state_save(&elapsed, sizeof elapsed, bytes, size);
 }
 
 /* After a rollback, the steps that were lost have taken their time as well. */
@@ -75,9 +68,7 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
     timer *t = self;
     double saved = 0;
-    if (size != sizeof saved)
-        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof saved, size);
-    memcpy(&saved, bytes, sizeof saved);
+    FGI_TRY(fgi_state_load(&saved, sizeof saved, bytes, size, err));
     if (t->begun_ns == 0)
         t->before_s = saved;
     return FG_OK;

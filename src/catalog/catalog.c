@@ -173,7 +173,7 @@ fg_status fg_catalog_open(const char *path, const fg_catalog_options *options, f
     if (status == FG_OK)
         *out = c;
     else
-        fg_catalog_destroy(c);
+        fg_catalog_close(c);
     return status;
 }
 
@@ -183,7 +183,7 @@ fg_catalog *fgi_catalog_retain(fg_catalog *catalog)
     return catalog;
 }
 
-void fg_catalog_destroy(fg_catalog *catalog)
+void fg_catalog_close(fg_catalog *catalog)
 {
     if (catalog == NULL ||
         atomic_fetch_sub_explicit(&catalog->references, 1, memory_order_acq_rel) != 1)

@@ -72,6 +72,7 @@ typedef struct entry {
 /* The entries of a folder, sorted by bytes. */
 typedef struct listing {
     int fd;
+    DIR *folder; /* of fd */
     fgi_arena names;
     entry *list;
     size_t count, capacity;
@@ -116,22 +117,19 @@ static int by_name(const void *a, const void *b)
 
 static fg_status add_entry(listing *l, entry e, fg_error *err)
 {
-    entry *list = fgi_grow(l->list, l->count, &l->capacity, sizeof(*list));
-    if (list == NULL)
-        return fgi_no_memory(err);
-    l->list = list;
+    FGI_TRY_GROW(l->list, l->count, l->capacity, err);
     e.name = fgi_arena_strdup(&l->names, e.name);
     if (e.name == NULL)
         return fgi_no_memory(err);
-    list[l->count++] = e;
+    l->list[l->count++] = e;
     return FG_OK;
 }
 
-static fg_status read_entries(const walk *w, DIR *folder, listing *l)
+static fg_status read_entries(const walk *w, listing *l)
 {
     for (;;) {
         errno = 0;
-        const struct dirent *e = readdir(folder); /* the stream is used by this thread only */
+        const struct dirent *e = readdir(l->folder); /* the stream is used by this thread only */
         if (e == NULL)
             break;
         if (e->d_name[0] != '.') /* hidden, or the folder itself */
@@ -146,7 +144,9 @@ static fg_status read_entries(const walk *w, DIR *folder, listing *l)
 
 static void close_listing(listing *l)
 {
-    if (l->fd >= 0)
+    if (l->folder != NULL)
+        (void)closedir(l->folder);
+    else if (l->fd >= 0)
         (void)close(l->fd);
     fgi_free(l->list);
     fgi_arena_fini(&l->names);
@@ -158,17 +158,8 @@ static fg_status open_listing(const walk *w, int at, const char *name, listing *
     *out = (listing){.fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (out->fd < 0)
         return fail_folder(w, "open", w->err);
-    const int copy = fcntl(out->fd, F_DUPFD_CLOEXEC, 0);
-    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
-    if (folder == NULL) {
-        const fg_status status = fail_folder(w, "open", w->err);
-        if (copy >= 0)
-            (void)close(copy);
-        return status;
-    }
-    const fg_status status = read_entries(w, folder, out);
-    (void)closedir(folder);
-    return status;
+    out->folder = fdopendir(out->fd);
+    return out->folder != NULL ? read_entries(w, out) : fail_folder(w, "open", w->err);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -289,11 +280,7 @@ static fg_status enter(walk *w, int at, const entry *e, visit *fn)
 
 static bool is_given_class(const walk *w, const char *name)
 {
-    const fg_catalog_options *o = w->b->options;
-    for (int64_t i = 0; i < o->class_count; i++)
-        if (strcmp(o->class_names[i], name) == 0)
-            return true;
-    return false;
+    return fgi_is_given_class(w->b->options, fgi_str_of(name));
 }
 
 static uint8_t split_of(const walk *w, const entry *e)

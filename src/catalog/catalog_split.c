@@ -33,7 +33,7 @@ typedef struct member {
 typedef struct division {
     const fg_catalog *catalog;
     const fg_catalog_split_options *options;
-    unit *units; /* groups by number - 1, then samples without a group */
+    unit *units; /* groups by number - 1, then one for each sample, used without a group */
     unit **sorted;
     member *members;
     size_t unit_count, member_count;
@@ -57,6 +57,12 @@ static bool hash_name(uint64_t seed, const char *name, fgi_hash *out)
     return true;
 }
 
+static unit *unit_of(const division *d, size_t i)
+{
+    const int32_t group = d->catalog->samples[i].group;
+    return &d->units[group > 0 ? (size_t)group - 1 : d->catalog->group_count + i];
+}
+
 /* Groups that the source has in val or test stay there. */
 static fg_status fix_groups(division *d, fg_error *err)
 {
@@ -66,7 +72,7 @@ static fg_status fix_groups(division *d, fg_error *err)
         const fgi_sample *s = &c->samples[i];
         if (s->group == 0 || !is_fixed(s->split))
             continue;
-        unit *u = &d->units[s->group - 1];
+        unit *u = unit_of(d, i);
         if (is_fixed(u->split) && u->split != s->split)
             return fgi_fail(err, FG_EINVAL, "fg_catalog_split: group '%s' is in val and in test",
                             fgi_shown(c->groups[s->group - 1], shown));
@@ -75,24 +81,13 @@ static fg_status fix_groups(division *d, fg_error *err)
     return FG_OK;
 }
 
-/* The unit of a sample that is divided; false if its split is fixed. */
-static bool find_unit(const division *d, const fgi_sample *s, size_t *single, unit **out)
-{
-    if (is_fixed(s->split))
-        return false;
-    const size_t group = (size_t)s->group;
-    *out = &d->units[group == 0 ? d->catalog->group_count + (*single)++ : group - 1];
-    return s->group == 0 || !is_fixed((*out)->split);
-}
-
 static fg_status make_units(division *d, fg_error *err)
 {
     const fg_catalog *c = d->catalog;
-    size_t single = 0;
     for (size_t i = 0; i < c->count; i++) {
         const fgi_sample *s = &c->samples[i];
-        unit *u;
-        if (!find_unit(d, s, &single, &u))
+        unit *u = unit_of(d, i);
+        if (is_fixed(s->split) || is_fixed(u->split))
             continue;
         const bool is_new = u->samples++ == 0;
         u->is_group = s->group > 0;
@@ -214,14 +209,10 @@ static fg_status copy_splits(const division *d, uint8_t *out_splits, fg_error *e
     const fg_catalog_split_options *o = d->options;
     const bool is_wanted[] = {
         [FG_TRAIN] = true, [FG_VAL] = o->val_fraction > 0, [FG_TEST] = o->test_fraction > 0};
-    size_t single = 0, counts[3] = {0};
+    size_t counts[3] = {0};
     for (size_t i = 0; i < d->catalog->count; i++) {
-        const fgi_sample *s = &d->catalog->samples[i];
-        const unit *of_group = s->group > 0 ? &d->units[s->group - 1] : NULL;
-        const unit *u = is_fixed(s->split) ? NULL : of_group;
-        if (u == NULL && !is_fixed(s->split))
-            u = &d->units[d->catalog->group_count + single++];
-        out_splits[i] = u != NULL ? u->split : s->split;
+        const uint8_t own = d->catalog->samples[i].split;
+        out_splits[i] = is_fixed(own) ? own : unit_of(d, i)->split;
         counts[out_splits[i]]++;
     }
     for (int k = FG_TRAIN; k <= FG_TEST; k++)

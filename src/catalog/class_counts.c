@@ -106,6 +106,13 @@ void fgi_class_counts_put(fgi_buf *out, const fgi_class_counts *c)
     put_counts(out, c, c->train);
 }
 
+static void say_line(fgi_buf *line, fg_log_level level, fg_catalog_say_fn *say, void *self)
+{
+    if (!line->failed)
+        say(self, level, line->data);
+    fgi_buf_fini(line);
+}
+
 static void say_part(const fgi_class_counts *c, const char *part, const int64_t *counts,
                      fg_catalog_say_fn *say, void *self)
 {
@@ -115,9 +122,7 @@ static void say_part(const fgi_class_counts *c, const char *part, const int64_t 
         return;
     fgi_buf_printf(&line, "%" PRId64 " %s %s%s: ", samples, part, c->unit, fgi_s(samples));
     put_counts(&line, c, counts);
-    if (!line.failed)
-        say(self, FG_LOG_INFO, line.data);
-    fgi_buf_fini(&line);
+    say_line(&line, FG_LOG_INFO, say, self);
 }
 
 static bool is_lacking(const fgi_class_counts *c, const int64_t *counts, int64_t index)
@@ -157,9 +162,7 @@ static void warn_of_one(const fgi_class_counts *c, fg_catalog_say_fn *say, void 
         return;
     fgi_buf_printf(&line, "all %ss are of one class, ", c->unit);
     put_name(&line, c, only);
-    if (!line.failed)
-        say(self, FG_LOG_WARNING, line.data);
-    fgi_buf_fini(&line);
+    say_line(&line, FG_LOG_WARNING, say, self);
 }
 
 void fgi_class_counts_warn(const fgi_class_counts *c, fg_catalog_say_fn *say, void *self)
@@ -173,9 +176,7 @@ void fgi_class_counts_say(const fgi_class_counts *c, fg_catalog_say_fn *say, voi
 {
     fgi_buf line = {0};
     fgi_class_counts_put(&line, c);
-    if (!line.failed)
-        say(self, FG_LOG_INFO, line.data);
-    fgi_buf_fini(&line);
+    say_line(&line, FG_LOG_INFO, say, self);
     say_part(c, "validation", c->val, say, self);
     say_part(c, "test", c->test, say, self);
     fgi_class_counts_warn(c, say, self);

@@ -42,12 +42,7 @@ const char *fgi_shown_names(const char *const *names, size_t count, char *shown,
 
 static bool equals_nocase(fgi_str text, const char *word)
 {
-    if (text.size != strlen(word))
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (fgi_lower(text.data[i]) != word[i])
-            return false;
-    return true;
+    return text.size == strlen(word) && fgi_begins_nocase(text.data, word);
 }
 
 uint8_t fgi_split_of_name(fgi_str name)
@@ -106,6 +101,14 @@ const char *fgi_foreign_image(const char *name)
     return find_extension(fgi_str_of(name), list, sizeof(list) / sizeof(list[0]));
 }
 
+bool fgi_is_given_class(const fg_catalog_options *options, fgi_str name)
+{
+    for (int64_t i = 0; i < options->class_count; i++)
+        if (fgi_str_equal(name, options->class_names[i]))
+            return true;
+    return false;
+}
+
 bool fgi_is_system_folder(const char *name)
 {
     return fgi_is_one_of(name,
@@ -139,11 +142,8 @@ fg_status fgi_draft_unique(fgi_draft *b, const char *name, fg_error *err)
 fg_status fgi_draft_add(fgi_draft *b, const fgi_sample *sample, fg_error *err)
 {
     fg_catalog *c = b->catalog;
-    fgi_sample *samples = fgi_grow(c->samples, c->count, &c->capacity, sizeof(*samples));
-    if (samples == NULL)
-        return fgi_no_memory(err);
-    c->samples = samples;
-    samples[c->count++] = *sample;
+    FGI_TRY_GROW(c->samples, c->count, c->capacity, err);
+    c->samples[c->count++] = *sample;
     for (uint32_t i = 0; i < sample->label_count; i++) {
         fgi_label *label = b->labels[i == 0 ? sample->label : sample->labels[i]];
         if (label->first_name == NULL)
@@ -155,14 +155,11 @@ fg_status fgi_draft_add(fgi_draft *b, const fgi_sample *sample, fg_error *err)
 fg_status fgi_draft_skip(fgi_draft *b, const char *path, const char *reason, fg_error *err)
 {
     fg_catalog *c = b->catalog;
-    fgi_skipped *skipped = fgi_grow(c->skipped, c->skip_count, &c->skip_capacity, sizeof(*skipped));
-    if (skipped == NULL)
-        return fgi_no_memory(err);
-    c->skipped = skipped;
+    FGI_TRY_GROW(c->skipped, c->skip_count, c->skip_capacity, err);
     const char *copy = fgi_arena_strdup(&c->arena, path);
     if (copy == NULL)
         return fgi_no_memory(err);
-    skipped[c->skip_count++] = (fgi_skipped){copy, reason};
+    c->skipped[c->skip_count++] = (fgi_skipped){copy, reason};
     return FG_OK;
 }
 
@@ -171,10 +168,7 @@ fg_status fgi_draft_note(fgi_draft *b, fg_log_level level, fg_error *err, const 
     fg_catalog *c = b->catalog;
     va_list args;
     fgi_buf text = {0};
-    fgi_note *notes = fgi_grow(c->notes, c->note_count, &c->note_capacity, sizeof(*notes));
-    if (notes == NULL)
-        return fgi_no_memory(err);
-    c->notes = notes;
+    FGI_TRY_GROW(c->notes, c->note_count, c->note_capacity, err);
     va_start(args, format);
     fgi_buf_vprintf(&text, format, args);
     va_end(args);
@@ -182,7 +176,7 @@ fg_status fgi_draft_note(fgi_draft *b, fg_log_level level, fg_error *err, const 
     fgi_buf_fini(&text);
     if (copy == NULL)
         return fgi_no_memory(err);
-    notes[c->note_count++] = (fgi_note){level, copy};
+    c->notes[c->note_count++] = (fgi_note){level, copy};
     return FG_OK;
 }
 
@@ -222,11 +216,7 @@ fg_status fgi_draft_label(fgi_draft *b, fgi_str text, fgi_label_type type, int32
     hash.lo += (uint64_t)type;
     fgi_label *label = fgi_map_get(&b->label_of, hash);
     if (label == NULL) {
-        fgi_label **labels =
-            fgi_grow(b->labels, b->label_count, &b->label_capacity, sizeof(fgi_label *));
-        if (labels == NULL)
-            return fgi_no_memory(err);
-        b->labels = labels;
+        FGI_TRY_GROW(b->labels, b->label_count, b->label_capacity, err);
         label = fgi_arena_alloc(&b->catalog->arena, sizeof(*label));
         if (label == NULL)
             return fgi_no_memory(err);
@@ -234,7 +224,7 @@ fg_status fgi_draft_label(fgi_draft *b, fgi_str text, fgi_label_type type, int32
         FGI_TRY(fgi_draft_text(b, text, &label->text, err));
         if (!fgi_map_put(&b->label_of, hash, label))
             return fgi_no_memory(err);
-        labels[b->label_count++] = label;
+        b->labels[b->label_count++] = label;
     }
     *out_id = label->id;
     return FG_OK;

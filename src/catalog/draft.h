@@ -132,7 +132,7 @@ fg_status fgi_draft_note(fgi_draft *b, fg_log_level level, fg_error *err, const 
 /* Sets class_names and class_count, and converts the labels of all samples. */
 fg_status fgi_draft_finish(fgi_draft *b, fg_error *err);
 
-/* Adds a reference; release it with fg_catalog_destroy. */
+/* Adds a reference; release it with fg_catalog_close. */
 fg_catalog *fgi_catalog_retain(fg_catalog *catalog);
 
 /* The split that a folder or a word is a name of: fg_data_split or FG_CATALOG_NO_SPLIT. */
@@ -144,6 +144,8 @@ bool fgi_is_image_name(fgi_str name);
 /* The extension of an image that cannot be read, "heic" for example, in lower case; NULL: another
  * file. */
 const char *fgi_foreign_image(const char *name);
+/* Whether a folder has the name of one of options->class_names. */
+bool fgi_is_given_class(const fg_catalog_options *options, fgi_str name);
 /* Whether operating systems and file servers create folders with this name. */
 bool fgi_is_system_folder(const char *name);
 

@@ -36,15 +36,4 @@ fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, int what, fgi_ma
 fg_status fgi_row_apply(fgi_draft *b, const fgi_manifest_row *row, fgi_sample *sample,
                         fg_error *err);
 
-/* The names that the column of the paths may have, the first one that exists; returns how many. */
-size_t fgi_path_columns(const fg_catalog_options *options, const char *out[2]);
-
-/* Opens the folder to which paths are relative: root, or that of the manifest. */
-fg_status fgi_manifest_begin(fgi_draft *b, const char *path, fg_error *err);
-/* Adds a row as a sample. unit and number ("row", 7) are for the list of skipped files. */
-fg_status fgi_manifest_add(fgi_draft *b, const fgi_manifest_row *row, const char *unit,
-                           size_t number, fg_error *err);
-/* After the last row: FG_ENOTFOUND if no file exists, also if missing ones are kept. */
-fg_status fgi_manifest_end(const fgi_draft *b, fg_error *err);
-
 #endif

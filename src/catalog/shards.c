@@ -63,8 +63,7 @@ static bool is_gzip(const char *name, int fd)
 }
 
 /* Samples are read at their offset, so the shard becomes a part of the temporary file. */
-static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, int fd,
-                               fg_error *err)
+static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, fg_error *err)
 {
     if (!shards->has_inflated)
         FGI_TRY(open_temporary(&shards->inflated, err));
@@ -74,8 +73,7 @@ static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, i
             shard->path, temporary_folder(), shard->path);
     shard->base = shards->inflated_size;
     fg_error why;
-    const fg_status status =
-        fgi_inflate_file(fd, shard->path, shards->inflated, &shard->size, &why);
+    const fg_status status = fgi_inflate_file(shard->path, shards->inflated, &shard->size, &why);
     shards->inflated_size += shard->size;
     if (status != FG_OK)
         return fgi_fail(err, status, "%s%s", why.message,
@@ -108,7 +106,7 @@ static fg_status open_shard(fgi_shard_files *shards, fgi_shard_file *shard, bool
         return fgi_fail_errno(err, "open", shard->path);
     fg_status status = look_at_shard(shard, fd, err);
     if (status == FG_OK && is_gzip(shard->name, fd))
-        status = inflate_shard(shards, shard, fd, err);
+        status = inflate_shard(shards, shard, err);
     if (status == FG_OK && keep && !shard->is_inflated)
         shard->fd = fd;
     else
@@ -118,11 +116,8 @@ static fg_status open_shard(fgi_shard_files *shards, fgi_shard_file *shard, bool
 
 static fg_status add_shard(fgi_shard_files *shards, const char *path, fg_error *err)
 {
-    fgi_shard_file *list = fgi_grow(shards->list, shards->count, &shards->capacity, sizeof(*list));
-    if (list == NULL)
-        return fgi_no_memory(err);
-    shards->list = list;
-    fgi_shard_file *shard = &list[shards->count];
+    FGI_TRY_GROW(shards->list, shards->count, shards->capacity, err);
+    fgi_shard_file *shard = &shards->list[shards->count];
     *shard = (fgi_shard_file){.path = fgi_strdup(path), .fd = -1};
     if (shard->path == NULL)
         return fgi_no_memory(err);
@@ -273,21 +268,9 @@ static fg_status check_complete(const fgi_shard_files *shards, fg_error *err)
     return FG_OK;
 }
 
-/* What the names of shards in a folder are. */
-typedef struct rule {
-    bool (*is_shard)(const char *name); /* or NULL */
-    const char *pattern;
-} rule;
-
-static bool matches(const rule *r, const char *name)
-{
-    if (name[0] == '.')
-        return false;
-    return r->is_shard != NULL ? r->is_shard(name) : fnmatch(r->pattern, name, 0) == 0;
-}
-
-/* Adds the files of a folder that match, sorted. */
-static fg_status add_folder(const char *path, const rule *r, fgi_shard_files *out, fg_error *err)
+/* Adds the files of a folder that are shards or, if is_shard is NULL, match the pattern, sorted. */
+static fg_status add_folder(const char *path, bool (*is_shard)(const char *name),
+                            const char *pattern, fgi_shard_files *out, fg_error *err)
 {
     const size_t first = out->count;
     DIR *folder = opendir(path);
@@ -295,7 +278,8 @@ static fg_status add_folder(const char *path, const rule *r, fgi_shard_files *ou
         return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
     for (const struct dirent *e; status == FG_OK && (e = readdir(folder)) != NULL;)
-        if (matches(r, e->d_name)) { /* the stream is used by this thread only */
+        if (e->d_name[0] != '.' && /* the stream is used by this thread only */
+            (is_shard != NULL ? is_shard(e->d_name) : fnmatch(pattern, e->d_name, 0) == 0)) {
             char *file = fgi_path_join(path, e->d_name);
             status = file == NULL ? fgi_no_memory(err) : add_shard(out, file, err);
             fgi_free(file);
@@ -303,7 +287,7 @@ static fg_status add_folder(const char *path, const rule *r, fgi_shard_files *ou
     (void)closedir(folder);
     if (status == FG_OK && out->count == first)
         return fgi_fail(err, FG_ENOTFOUND, "no file in the folder '%s' matches '%s'", path,
-                        r->pattern);
+                        pattern);
     if (status == FG_OK)
         qsort(out->list + first, out->count - first, sizeof(*out->list), by_path);
     return status;
@@ -313,11 +297,12 @@ static fg_status add_folder(const char *path, const rule *r, fgi_shard_files *ou
 static fg_status add_glob(const char *pattern, fgi_shard_files *out, fg_error *err)
 {
     const char *slash = strrchr(pattern, '/');
-    const rule r = {.pattern = slash == NULL ? pattern : slash + 1};
-    if (strpbrk(r.pattern, "*?[") == NULL)
+    const char *name = slash == NULL ? pattern : slash + 1;
+    if (strpbrk(name, "*?[") == NULL)
         return add_shard(out, pattern, err);
     char *folder = fgi_path_parent(pattern);
-    const fg_status status = folder == NULL ? fgi_no_memory(err) : add_folder(folder, &r, out, err);
+    const fg_status status =
+        folder == NULL ? fgi_no_memory(err) : add_folder(folder, NULL, name, out, err);
     fgi_free(folder);
     return status;
 }
@@ -393,8 +378,7 @@ fg_status fgi_shards_open(const char *path, bool (*is_shard)(const char *name),
     const bool exists = stat(path, &info) == 0;
     fg_status status;
     if (exists && S_ISDIR(info.st_mode)) {
-        const rule r = {is_shard, "names of this kind"};
-        status = add_folder(path, &r, out, err);
+        status = add_folder(path, is_shard, "names of this kind", out, err);
     } else if (exists || strpbrk(path, "{*?[") == NULL) {
         return add_shard(out, path, err);
     } else {

@@ -22,11 +22,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/temporary.h"
-#include "ckpt/kept.h"
 #include "ckpt/manifest.h"
 
-enum { POINTER_MAX_BYTES = 4096 };
+enum { POINTER_MAX_BYTES = 4096, KEPT_MAX_BYTES = 16 << 20 };
 #define BEST_PREFIX "best-" /* of pointers by other metrics: "best-val_acc" */
+#define KEPT_FILE   "kept"
+#define SPACES      " \t\r"
 
 /* A checkpoint that seems complete: its manifest can be read. */
 typedef struct entry {
@@ -128,10 +129,7 @@ static fg_status add_entry(listing *list, const char *folder, const char *name, 
         note_damage(list, path, &why);
         return FG_OK;
     }
-    entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof(*grown));
-    if (!grown)
-        return fgi_no_memory(err);
-    list->entries = grown;
+    FGI_TRY_GROW(list->entries, list->count, list->capacity, err);
     entry *added = &list->entries[list->count++];
     (void)snprintf(added->name, sizeof(added->name), "%s", name);
     added->sequence = manifest.sequence;
@@ -182,7 +180,7 @@ fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *e
  * created to read the clock. */
 static bool is_temporary_file(const char *name, size_t length)
 {
-    static const char *const files[] = {"last", "best", FGI_CKPT_KEPT_FILE, "clock"};
+    static const char *const files[] = {"last", "best", KEPT_FILE, "clock"};
     if (strncmp(name, BEST_PREFIX, strlen(BEST_PREFIX)) == 0)
         return true; /* or a checkpoint, which unlink does not remove */
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -356,6 +354,132 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
     return is_last && status != FG_OK ? take_newest(folder, &why, out_path, err) : status;
 }
 
+/* ---- the file `kept` -------------------------------------------------------------------------- */
+
+typedef struct line {
+    char *name, *owner; /* "": no owner */
+} line;
+
+/* The lines of the file. Zero-initialized, there are none. */
+typedef struct kept_lines {
+    line *lines;
+    size_t count;
+    char *text; /* that the lines point into */
+} kept_lines;
+
+static void free_kept(kept_lines *kept)
+{
+    fgi_free(kept->lines);
+    fgi_free(kept->text);
+    *kept = (kept_lines){0};
+}
+
+/* Cuts the next word off *rest; "" at its end. */
+static char *cut_word(char **rest)
+{
+    char *word = *rest + strspn(*rest, SPACES);
+    char *end = word + strcspn(word, SPACES);
+    *rest = *end != '\0' ? end + 1 : end;
+    *end = '\0';
+    return word;
+}
+
+/* Cuts the text into lines; empty ones are left out. */
+static fg_status split_kept(kept_lines *kept, fg_error *err)
+{
+    size_t capacity = 0;
+    for (char *next = kept->text, *rest; (rest = strsep(&next, "\n")) != NULL;) {
+        char *name = cut_word(&rest);
+        if (*name == '\0')
+            continue;
+        line *grown = fgi_grow(kept->lines, kept->count, &capacity, sizeof *grown);
+        if (grown == NULL)
+            return fgi_no_memory(err);
+        kept->lines = grown;
+        kept->lines[kept->count++] = (line){.name = name, .owner = cut_word(&rest)};
+    }
+    return FG_OK;
+}
+
+/* Reads the file; there are no lines if it does not exist. */
+static fg_status read_kept(const char *folder, kept_lines *out, fg_error *err)
+{
+    size_t size = 0;
+    fg_status status = FG_OK;
+    *out = (kept_lines){0};
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, KEPT_FILE, path, err));
+    if (fgi_file_exists(path))
+        status = fgi_file_read(path, KEPT_MAX_BYTES, &out->text, &size, err);
+    if (status == FG_OK && out->text != NULL)
+        status = split_kept(out, err);
+    if (status != FG_OK)
+        free_kept(out);
+    return status;
+}
+
+static bool is_kept(const kept_lines *kept, const char *name)
+{
+    for (size_t i = 0; i < kept->count; i++)
+        if (strcmp(name, kept->lines[i].name) == 0)
+            return true;
+    return false;
+}
+
+static void put_line(fgi_buf *out, const char *name, const char *owner)
+{
+    fgi_buf_printf(out, "%s%s%s\n", name, *owner != '\0' ? " " : "", owner);
+}
+
+/* Writes the lines if they are not `old`. */
+static fg_status replace_kept(const char *folder, const fgi_buf *old, const fgi_buf *lines,
+                              fg_error *err)
+{
+    FGI_TRY(fgi_buf_status(old, err));
+    FGI_TRY(fgi_buf_status(lines, err));
+    if (old->size == lines->size &&
+        (old->size == 0 || memcmp(old->data, lines->data, old->size) == 0))
+        return FG_OK;
+    char path[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(folder, KEPT_FILE, path, err));
+    if (lines->size > 0)
+        return fgi_file_write_atomic(path, lines->data, lines->size, err);
+    return unlink(path) == 0 || errno == ENOENT ? FG_OK : fgi_fail_errno(err, "remove", path);
+}
+
+/* With owner "", names are only added. */
+fg_status fgi_ckpt_keep(const char *folder, const char *owner, const char *const *names,
+                        size_t count, fg_error *err)
+{
+    kept_lines kept = {0};
+    fgi_buf old = {0}, lines = {0};
+    FGI_TRY(read_kept(folder, &kept, err));
+    for (size_t i = 0; i < kept.count; i++) {
+        const line *each = &kept.lines[i];
+        put_line(&old, each->name, each->owner);
+        if (*owner == '\0' || strcmp(each->owner, owner) != 0)
+            put_line(&lines, each->name, each->owner);
+    }
+    for (size_t i = 0; i < count; i++)
+        put_line(&lines, names[i], owner);
+    const fg_status status = replace_kept(folder, &old, &lines, err);
+    fgi_buf_fini(&lines);
+    fgi_buf_fini(&old);
+    free_kept(&kept);
+    return status;
+}
+
+fg_status fgi_ckpt_keep_for_good(const char *folder, const char *name, fg_error *err)
+{
+    kept_lines kept = {0};
+    FGI_TRY(read_kept(folder, &kept, err));
+    bool has = false;
+    for (size_t i = 0; i < kept.count; i++)
+        has |= strcmp(name, kept.lines[i].name) == 0 && *kept.lines[i].owner == '\0';
+    free_kept(&kept);
+    return has ? FG_OK : fgi_ckpt_keep(folder, "", &name, 1, err);
+}
+
 /* ---- pruning --------------------------------------------------------------------------------- */
 
 /* Renamed first, so that a crash leaves no partly deleted checkpoint. */
@@ -386,12 +510,12 @@ fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names,
                          fg_error *err)
 {
     listing list = {0};
-    fgi_ckpt_kept kept = {0};
+    kept_lines kept = {0};
     char *last = NULL, *best = NULL;
     fg_status status = FG_OK;
     if (keep <= 0)
         return FG_OK;
-    FGI_TRY(fgi_ckpt_kept_read(folder, &kept, err));
+    FGI_TRY(read_kept(folder, &kept, err));
     if (read_pointer(folder, "last", &last, NULL) == FG_ENOMEM ||
         read_pointer(folder, "best", &best, NULL) == FG_ENOMEM)
         FGI_DONE(fgi_no_memory(err));
@@ -399,11 +523,11 @@ fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names,
     for (size_t i = (size_t)keep; i < list.count; i++) {
         const char *name = list.entries[i].name;
         if ((!last || strcmp(name, last) != 0) && (!best || strcmp(name, best) != 0) &&
-            !is_one_of(name, names, count) && !fgi_ckpt_is_kept(&kept, name))
+            !is_one_of(name, names, count) && !is_kept(&kept, name))
             FGI_DONE(remove_checkpoint(folder, name, err));
     }
 done:
-    fgi_ckpt_kept_free(&kept);
+    free_kept(&kept);
     fgi_free(list.entries);
     fgi_free(best);
     fgi_free(last);
@@ -415,8 +539,7 @@ static fg_status discard_pointer(void *self, const char *folder, const char *nam
 {
     (void)self;
     (void)err;
-    if (strcmp(name, "last") == 0 || strcmp(name, "best") == 0 ||
-        strcmp(name, FGI_CKPT_KEPT_FILE) == 0 ||
+    if (strcmp(name, "last") == 0 || strcmp(name, "best") == 0 || strcmp(name, KEPT_FILE) == 0 ||
         strncmp(name, BEST_PREFIX, strlen(BEST_PREFIX)) == 0)
         discard_file(folder, name);
     return FG_OK;

@@ -28,10 +28,21 @@ fg_status fgi_ckpt_repoint(const char *folder, const char *pointer, const char *
 fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_path, fg_error *err);
 
 /* Removes old checkpoints, except for the `keep` newest (all if keep <= 0), those that `last` and
- * `best` point to, those with the given names, and those in the file `kept` (kept.h). Folders that
+ * `best` point to, those with the given names, and those in the file `kept`. Folders that
  * are not checkpoints are left unchanged. */
 fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names, size_t count,
                          fg_error *err);
+
+/* The text file `kept` next to `last` and `best` names the checkpoints that are kept for good. Each
+ * line is the name of a checkpoint, optionally with a word that says who keeps it; people may add
+ * lines. */
+
+/* Replaces the lines of `owner`, one word, by these names; other lines remain. Atomic and durable;
+ * a file without lines is removed. Errors: those of reading and writing. */
+fg_status fgi_ckpt_keep(const char *folder, const char *owner, const char *const *names,
+                        size_t count, fg_error *err);
+/* Adds a line without an owner, unless there is one. */
+fg_status fgi_ckpt_keep_for_good(const char *folder, const char *name, fg_error *err);
 
 /* Removes all checkpoints of the folder, the pointers and the file `kept`. */
 fg_status fgi_ckpt_clear(const char *folder, fg_error *err);

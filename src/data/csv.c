@@ -384,11 +384,7 @@ static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
     fg_status status = fgi_memory_create(&spec, c->blocks, out, c->err);
     if (status == FG_OK && c->damaged != NULL)
         status = add_errors(c, *out);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    return fgi_dataset_finish(out, status);
 }
 
 static fg_status convert(converter *c, fg_dataset **out)
@@ -461,6 +457,15 @@ static fg_status check_delimiter(char delimiter, fg_error *err)
     return FG_OK;
 }
 
+static fg_status check_words(const char *missing, const char *unknown, fg_error *err)
+{
+    if (missing != NULL && !fgi_is_one_of(missing, "error|mean"))
+        return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", missing);
+    if (unknown != NULL && !fgi_is_one_of(unknown, "error|zero"))
+        return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", unknown);
+    return FG_OK;
+}
+
 /* Sets the defaults and checks everything that does not need the file. */
 static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o, fg_error *err)
 {
@@ -476,10 +481,7 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     if (!fgi_is_one_of(o->task, "auto|classification|regression"))
         return fgi_fail(err, FG_EINVAL,
                         "task is '%s': expected 'classification', 'regression' or 'auto'", o->task);
-    if (!fgi_is_one_of(o->missing, "error|mean"))
-        return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
-    if (!fgi_is_one_of(o->unknown, "error|zero"))
-        return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
+    FGI_TRY(check_words(o->missing, o->unknown, err));
     if (o->decimal != '.' && o->decimal != ',')
         return fgi_fail(err, FG_EINVAL, "decimal is '%c': expected '.' or ','", o->decimal);
     if (o->decimal == o->delimiter)
@@ -531,7 +533,7 @@ static fg_status open_val(const fg_csv_options *o, fg_csv_parts *out, fg_error *
 {
     if (o->val_path == NULL)
         return FG_OK;
-    FGI_TRY(fg_csv_apply(out->schema, o->val_path, &out->val, err));
+    FGI_TRY(fg_csv_apply(out->schema, o->val_path, NULL, &out->val, err));
     if (fg_dataset_field_count(out->val) != fg_dataset_field_count(out->train))
         return fgi_fail(err, FG_ENOTFOUND, "%s:1: target column '%s' does not exist", o->val_path,
                         out->schema->columns[out->schema->target].name);
@@ -577,15 +579,9 @@ fg_status fg_csv_schema_fit(const char *path, const fg_csv_options *options, fg_
 fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err)
 {
     fgi_block block;
-    fgi_csv_detected found;
     *out = (fg_csv_layout){.delimiter = ','};
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
-    FGI_TRY(fgi_csv_detect(path, &block, &found, err));
-    *out = (fg_csv_layout){.delimiter = found.delimiter,
-                           .delimiter_is_certain = found.is_certain,
-                           .no_header = !found.has_header,
-                           .column_count = (int64_t)found.column_count};
-    return FG_OK;
+    return fgi_csv_detect(path, &block, out, err);
 }
 
 fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_csv_options *options,
@@ -622,42 +618,25 @@ fg_status fg_csv_open(const char *path, const fg_csv_options *options, fg_csv_pa
     return status;
 }
 
-static fg_status check_apply(const fg_csv_apply_options *o, fg_error *err)
-{
-    if (o->delimiter != '\0')
-        FGI_TRY(check_delimiter(o->delimiter, err));
-    if (o->missing != NULL && !fgi_is_one_of(o->missing, "error|mean"))
-        return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
-    if (o->unknown != NULL && !fgi_is_one_of(o->unknown, "error|zero"))
-        return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
-    return FG_OK;
-}
-
-fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
-                            const fg_csv_apply_options *options, fg_dataset **out, fg_error *err)
+fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
+                       const fg_csv_apply_options *options, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     fgi_block block;
     fgi_csv csv;
-    fgi_csv_layout layout = {.delimiter = schema->delimiter,
-                             .no_header = !schema->has_header,
-                             .delimiter_option = "data.delimiter",
-                             .column_count = schema->column_count};
+    const fg_csv_apply_options o = options != NULL ? *options : (fg_csv_apply_options){0};
+    const fgi_csv_layout layout = {.delimiter =
+                                       o.delimiter != '\0' ? o.delimiter : schema->delimiter,
+                                   .no_header = !schema->has_header,
+                                   .delimiter_option = "data.delimiter",
+                                   .column_count = schema->column_count,
+                                   .keeps_faults = o.keep_damaged};
     FGI_TRY_RESERVED(fg_csv_apply_options, options, err);
-    if (options != NULL)
-        FGI_TRY(check_apply(options, err));
-    if (options != NULL && options->delimiter != '\0')
-        layout.delimiter = options->delimiter;
-    layout.keeps_faults = options != NULL && options->keep_damaged;
+    FGI_TRY(check_delimiter(layout.delimiter, err));
+    FGI_TRY(check_words(o.missing, o.unknown, err));
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
     FGI_TRY(fgi_csv_parse(path, &block, &layout, &csv, err));
     const fg_status status = fgi_csv_convert(schema, &csv, options, out, err);
     fgi_csv_fini(&csv);
     return status;
-}
-
-fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path, fg_dataset **out,
-                       fg_error *err)
-{
-    return fg_csv_apply_with(schema, path, NULL, out, err);
 }

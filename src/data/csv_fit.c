@@ -24,9 +24,6 @@ typedef struct fitter {
     const fgi_csv *csv;
     const fg_csv_options *options;
     fg_csv_schema *schema;
-    double *squares;   /* [column_count]: sums of squared deviations */
-    int64_t *counts;   /* [column_count]: numeric cells in training rows */
-    size_t *full_rows; /* [column_count]: where a category exceeded the limit */
     fgi_split *split;
     int32_t *labels; /* [row_count], while the table is split */
     fgi_csv_row row;
@@ -140,8 +137,8 @@ static void add_moment(fitter *f, size_t column, double value)
 {
     fgi_csv_column *c = &f->schema->columns[column];
     const double step = value - c->mean;
-    c->mean += step / (double)++f->counts[column];
-    f->squares[column] += step * (value - c->mean);
+    c->mean += step / (double)++c->count;
+    c->squares += step * (value - c->mean);
 }
 
 static fg_status add_text(fitter *f, size_t row, size_t column)
@@ -222,7 +219,7 @@ static fg_status collect_value(fitter *f, size_t row, size_t column)
         FGI_NO_MEMORY)
         return fgi_no_memory(f->err);
     if (had == limit && c->values.count > limit)
-        f->full_rows[column] = row;
+        c->full_row = row;
     return FG_OK;
 }
 
@@ -298,8 +295,7 @@ static fg_status not_a_number(const fitter *f, size_t column)
 static fg_status finish_moments(fitter *f, size_t column)
 {
     fgi_csv_column *c = &f->schema->columns[column];
-    const double count = (double)f->counts[column];
-    c->deviation = count > 0 ? sqrt(f->squares[column] / count) : 1;
+    c->deviation = c->count > 0 ? sqrt(c->squares / (double)c->count) : 1;
     if (!isfinite(c->mean) || !isfinite(c->deviation))
         return fgi_fail(
             f->err, FG_EFORMAT,
@@ -322,7 +318,7 @@ static fg_status too_many_categories(const fitter *f, size_t column)
             " are numbers\ncorrect the value, treat it as missing (data.na_values), ignore the "
             "column (data.ignore), or raise data.max_categories",
             seen->text, f->options->max_categories, seen->numbers, seen->numbers + seen->texts);
-    return fgi_csv_fail(f->csv, f->full_rows[column], column, f->err,
+    return fgi_csv_fail(f->csv, c->full_row, column, f->err,
                         "more than %" PRId64 " different categories\n%signore the column "
                         "(data.ignore), or raise data.max_categories",
                         f->options->max_categories,
@@ -562,17 +558,9 @@ fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_spl
     fitter f = {.csv = csv, .options = options, .split = out_split, .err = err};
     FGI_TRY(fgi_csv_row_init(csv, &f.row, err));
     f.schema = make_schema(csv, options);
-    f.squares = fgi_calloc(csv->column_count, sizeof(*f.squares));
-    f.counts = fgi_calloc(csv->column_count, sizeof(*f.counts));
-    f.full_rows = fgi_calloc(csv->column_count, sizeof(*f.full_rows));
-    const bool is_made =
-        f.schema != NULL && f.squares != NULL && f.counts != NULL && f.full_rows != NULL;
-    const fg_status status = is_made ? fit(&f) : fgi_no_memory(err);
+    const fg_status status = f.schema != NULL ? fit(&f) : fgi_no_memory(err);
     fgi_csv_row_fini(&f.row);
     fgi_image_places_fini(&f.places);
-    fgi_free(f.squares);
-    fgi_free(f.counts);
-    fgi_free(f.full_rows);
     if (status != FG_OK) {
         fg_csv_schema_destroy(f.schema);
         return status;

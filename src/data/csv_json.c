@@ -9,13 +9,12 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "data/csv_schema.h"
 
 #define FORMAT_NAME "fulgurite csv schema"
 enum { FORMAT_VERSION = 1, MOST_COLUMNS = 1 << 24 };
-
-static const char *const kind_names[] = {"ignored", "numeric", "categorical", "target"};
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -41,7 +40,7 @@ static json_t *column_to_json(const fgi_csv_column *c, bool is_standardized)
 {
     json_t *object = json_object();
     bool ok = object != NULL && set(object, "name", json_string(c->name)) &&
-              set(object, "kind", json_string(kind_names[c->kind]));
+              set(object, "kind", json_string(fgi_csv_kind_names[c->kind]));
     if (ok && (c->kind == FGI_CSV_NUMERIC || is_standardized))
         ok = set(object, "mean", json_real(c->mean)) &&
              set(object, "deviation", json_real(c->deviation));
@@ -58,21 +57,18 @@ static json_t *column_to_json(const fgi_csv_column *c, bool is_standardized)
 static bool fill_root(json_t *root, const fg_csv_schema *s)
 {
     json_t *columns = json_array();
-    if (!set(root, "columns", columns))
-        return false;
-    for (size_t i = 0; i < s->column_count; i++)
-        if (json_array_append_new(
-                columns, column_to_json(&s->columns[i],
-                                        (int64_t)i == s->target && s->target_is_standardized)) != 0)
-            return false;
     const char delimiter[2] = {s->delimiter, '\0'};
-    bool ok = set(root, "format", json_string(FORMAT_NAME)) &&
-              set(root, "version", json_integer(FORMAT_VERSION)) &&
-              set(root, "header", json_boolean(s->has_header)) &&
-              set(root, "delimiter", json_string(delimiter)) &&
-              set(root, "normalize", json_boolean(s->normalize)) &&
-              set(root, "missing", json_string(s->missing_is_mean ? "mean" : "error")) &&
-              set(root, "unknown", json_string(s->unknown_is_zero ? "zero" : "error"));
+    bool ok = set(root, "columns", columns);
+    for (size_t i = 0; ok && i < s->column_count; i++)
+        ok = json_array_append_new(
+                 columns, column_to_json(&s->columns[i], (int64_t)i == s->target &&
+                                                             s->target_is_standardized)) == 0;
+    ok = ok && json_object_update_new(
+                   root, json_pack("{s:s, s:i, s:b, s:s, s:b, s:s, s:s}", "format", FORMAT_NAME,
+                                   "version", FORMAT_VERSION, "header", s->has_header, "delimiter",
+                                   delimiter, "normalize", s->normalize, "missing",
+                                   s->missing_is_mean ? "mean" : "error", "unknown",
+                                   s->unknown_is_zero ? "zero" : "error")) == 0;
     if (ok && s->no_default_na)
         ok = set(root, "default_na", json_false());
     if (ok && s->decimal == ',')
@@ -110,22 +106,6 @@ static fg_status fail(fg_error *err, const char *what)
     return fgi_fail(err, FG_EFORMAT, "csv schema: %s", what);
 }
 
-static bool get_bool(const json_t *root, const char *key, bool *out)
-{
-    const json_t *value = json_object_get(root, key);
-    *out = json_is_true(value);
-    return json_is_boolean(value);
-}
-
-/* True for the second of two words, false for the first, an error for any other. */
-static bool get_word(const json_t *root, const char *key, const char *no, const char *yes,
-                     bool *out)
-{
-    const char *word = json_string_value(json_object_get(root, key));
-    *out = word != NULL && strcmp(word, yes) == 0;
-    return *out || (word != NULL && strcmp(word, no) == 0);
-}
-
 /* Distinct strings, in the order of the list. */
 static fg_status get_texts(const json_t *list, fg_csv_schema *s, fgi_values *values, fg_error *err)
 {
@@ -144,7 +124,7 @@ static fg_status get_texts(const json_t *list, fg_csv_schema *s, fgi_values *val
     return fgi_values_seal(values, FGI_AS_ADDED) ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t index, fg_error *err)
+static fg_status read_column(json_t *object, fg_csv_schema *s, size_t index, fg_error *err)
 {
     fgi_csv_column *c = &s->columns[index];
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -154,7 +134,7 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
     if ((c->name = fgi_arena_strdup(&s->arena, name)) == NULL)
         return fgi_no_memory(err);
     size_t k = 0;
-    while (k < 4 && strcmp(kind, kind_names[k]) != 0)
+    while (k < 4 && strcmp(kind, fgi_csv_kind_names[k]) != 0)
         k++;
     if (k == 4)
         return fail(err, "a column has an unknown kind");
@@ -169,11 +149,8 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
         s->target_is_standardized = json_object_get(object, "mean") != NULL;
     }
     if (c->kind == FGI_CSV_NUMERIC || (c->kind == FGI_CSV_TARGET && s->target_is_standardized)) {
-        const json_t *mean = json_object_get(object, "mean");
-        const json_t *deviation = json_object_get(object, "deviation");
-        c->mean = json_number_value(mean);
-        c->deviation = json_number_value(deviation);
-        if (!json_is_number(mean) || !json_is_number(deviation) || !(c->deviation > 0))
+        if (json_unpack(object, "{s:F, s:F}", "mean", &c->mean, "deviation", &c->deviation) != 0 ||
+            !(c->deviation > 0))
             return fail(err, "a numeric column has no mean or no positive deviation");
     }
     return FG_OK;
@@ -203,27 +180,28 @@ static fg_status read_columns(const json_t *root, fg_csv_schema *s, fg_error *er
     return status;
 }
 
-static fg_status read_image(const json_t *root, fg_csv_schema *s, fg_error *err)
+static fg_status read_image(json_t *root, fg_csv_schema *s, fg_error *err)
 {
-    const json_t *image = json_object_get(root, "image");
+    json_t *image = json_object_get(root, "image");
+    json_int_t size[3];
     if (image == NULL)
         return FG_OK;
-    const json_t *scale = json_object_get(root, "image_scale");
-    for (size_t i = 0; i < 3; i++) {
-        s->image[i] = json_integer_value(json_array_get(image, i));
-        if (s->image[i] < 1)
-            return fail(err, "image: expected three sizes");
-    }
-    s->image_scale = json_number_value(scale);
-    if (json_array_size(image) != 3 || !json_is_number(scale) || s->image_scale < 0)
+    if (json_unpack(image, "[I, I, I!]", &size[0], &size[1], &size[2]) != 0 || size[0] < 1 ||
+        size[1] < 1 || size[2] < 1)
+        return fail(err, "image: expected three sizes");
+    for (size_t i = 0; i < 3; i++)
+        s->image[i] = size[i];
+    if (json_unpack(root, "{s:F}", "image_scale", &s->image_scale) != 0 || s->image_scale < 0)
         return fail(err, "image: expected three sizes and an image_scale");
     return FG_OK;
 }
 
-static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
+static fg_status read_root(json_t *root, fg_csv_schema *s, fg_error *err)
 {
-    bool is_ours;
-    if (!get_word(root, "format", FORMAT_NAME, FORMAT_NAME, &is_ours))
+    const char *format = json_string_value(json_object_get(root, "format"));
+    const char *missing, *unknown;
+    int header, normalize, is_numeric;
+    if (format == NULL || strcmp(format, FORMAT_NAME) != 0)
         return fail(err, "this is not a csv schema");
     if (json_integer_value(json_object_get(root, "version")) != FORMAT_VERSION)
         return fail(err, "unsupported schema version");
@@ -231,10 +209,14 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
     if (delimiter == NULL || strlen(delimiter) != 1 || strchr("\"\r\n", delimiter[0]) != NULL)
         return fail(err, "delimiter: expected one character");
     s->delimiter = delimiter[0];
-    if (!get_bool(root, "header", &s->has_header) || !get_bool(root, "normalize", &s->normalize) ||
-        !get_word(root, "missing", "error", "mean", &s->missing_is_mean) ||
-        !get_word(root, "unknown", "error", "zero", &s->unknown_is_zero))
+    if (json_unpack(root, "{s:b, s:b, s:s, s:s}", "header", &header, "normalize", &normalize,
+                    "missing", &missing, "unknown", &unknown) != 0 ||
+        !fgi_is_one_of(missing, "error|mean") || !fgi_is_one_of(unknown, "error|zero"))
         return fail(err, "header, normalize, missing or unknown is missing or invalid");
+    s->has_header = header != 0;
+    s->normalize = normalize != 0;
+    s->missing_is_mean = strcmp(missing, "mean") == 0;
+    s->unknown_is_zero = strcmp(unknown, "zero") == 0;
     FGI_TRY(read_columns(root, s, err));
     FGI_TRY(read_image(root, s, err));
     const char *decimal = json_string_value(json_object_get(root, "decimal"));
@@ -250,8 +232,9 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
         s->is_classification = true;
         FGI_TRY(get_texts(classes, s, &s->classes, err));
         if (s->target < 0 || s->classes.count == 0 ||
-            !get_bool(root, "numeric_classes", &s->has_numeric_classes))
+            json_unpack(root, "{s:b}", "numeric_classes", &is_numeric) != 0)
             return fail(err, "expected classes and a target, or neither");
+        s->has_numeric_classes = is_numeric != 0;
     }
     return fgi_csv_schema_finish(s, err);
 }
@@ -259,10 +242,8 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
 fg_status fg_csv_schema_parse(const char *json, size_t size, fg_csv_schema **out, fg_error *err)
 {
     *out = NULL;
-    json_error_t where;
-    json_t *root = fgi_json_load(json, size, JSON_REJECT_DUPLICATES, &where);
-    if (root == NULL)
-        return fgi_fail(err, FG_EFORMAT, "csv schema: byte %d: %s", where.position, where.text);
+    json_t *root;
+    FGI_TRY(fgi_json_parse("csv schema", 0, json, size, &root, err));
     fg_csv_schema *schema = fgi_calloc(1, sizeof(*schema));
     const fg_status status = schema == NULL ? fgi_no_memory(err) : read_root(root, schema, err);
     json_decref(root);

@@ -15,7 +15,7 @@
 /* After MOST_LINES columns, only the numbers of columns of each kind are printed. */
 enum { MOST_LINES = 40, MOST_NAMES = 6, MOST_NAME_COLUMNS = 24 };
 
-static const char *const kind_names[] = {"ignored", "numeric", "categorical", "target"};
+const char *const fgi_csv_kind_names[] = {"ignored", "numeric", "categorical", "target"};
 
 /* ---- warnings -------------------------------------------------------------------------------- */
 
@@ -139,7 +139,7 @@ static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_colum
 {
     const bool is_target = c->kind == FGI_CSV_TARGET;
     const char *type = is_target ? (s->is_classification ? "target, classes" : "target, number")
-                                 : kind_names[c->kind];
+                                 : fgi_csv_kind_names[c->kind];
     put_name(out, c->name, (size_t)width);
     fgi_buf_puts(out, "  ");
     if (c->kind == FGI_CSV_IGNORED) {
@@ -277,7 +277,7 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
     const int64_t quoted = c->seen.texts > 0 || !has_numbers ? c->seen.quoted : 0;
     const int64_t marked = schema->decimal == ',' ? c->seen.commas : c->seen.marks;
     *out = (fg_csv_column){.name = c->name,
-                           .kind = kind_names[c->kind],
+                           .kind = fgi_csv_kind_names[c->kind],
                            .numbers = c->seen.numbers,
                            .texts = c->seen.texts + c->seen.infinite + quoted,
                            .marked = marked,

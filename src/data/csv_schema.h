@@ -34,6 +34,7 @@ typedef enum fgi_csv_kind {
     FGI_CSV_CATEGORICAL,
     FGI_CSV_TARGET
 } fgi_csv_kind;
+extern const char *const fgi_csv_kind_names[]; /* "ignored", "numeric" ... */
 
 /* Statistics of a column over the training rows, for the target over all rows. All 0 in a schema
  * that was parsed from JSON. */
@@ -60,6 +61,9 @@ typedef struct fgi_csv_column {
     const char *ignored_because; /* it is ignored, but not by the options; else NULL */
     const char *image_advice;    /* what to type, if it names image files; else NULL */
     fgi_csv_seen seen;
+    int64_t count;   /* of the numbers in training rows */
+    double squares;  /* sum of their squared deviations */
+    size_t full_row; /* where a category exceeded the limit */
 } fgi_csv_column;
 
 struct fg_csv_schema {

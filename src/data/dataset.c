@@ -101,11 +101,9 @@ static bool copy_names(fg_dataset *dataset, const fg_dataset_spec *spec)
     return true;
 }
 
-/* Everything except the functions and their self. */
 static fg_status create(const fg_dataset_spec *spec, int64_t least_count, fg_dataset **out,
                         fg_error *err)
 {
-    *out = NULL;
     size_t row_bytes[FG_MAX_FIELDS];
     FGI_TRY(check_spec(spec, least_count, row_bytes, err));
     fg_dataset *dataset = fgi_calloc(1, sizeof(*dataset));
@@ -127,60 +125,77 @@ static fg_status create(const fg_dataset_spec *spec, int64_t least_count, fg_dat
     return FG_OK;
 }
 
+/* What has taken ownership of self destroys it after a failure. */
+static fg_status drop(const fg_dataset_ops *ops, void *take_self, fg_status status)
+{
+    if (ops->destroy != NULL)
+        ops->destroy(take_self);
+    return status;
+}
+
+/* A dataset with these functions; takes ownership of self, also on failure. */
+static fg_status create_with(const fg_dataset_ops *ops, void *take_self,
+                             const fg_dataset_spec *spec, int64_t least_count, fg_dataset **out,
+                             fg_error *err)
+{
+    *out = NULL;
+    const fg_status status = create(spec, least_count, out, err);
+    if (status != FG_OK)
+        return drop(ops, take_self, status);
+    (*out)->ops = *ops;
+    (*out)->self = take_self;
+    return FG_OK;
+}
+
+static fg_status check_ops(const fg_dataset_ops *ops, fg_error *err)
+{
+    FGI_TRY_RESERVED(fg_dataset_ops, ops, err);
+    if (ops->read == NULL && ops->gather == NULL && ops->read_epoch == NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "the dataset has no read, gather or read_epoch function: expected one");
+    if (ops->read_epoch != NULL && (ops->read != NULL || ops->gather != NULL))
+        return fgi_fail(err, FG_EINVAL,
+                        "the dataset has a read_epoch function and read or gather: expected "
+                        "read_epoch alone");
+    return FG_OK;
+}
+
 fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg_dataset_spec *spec,
                             fg_dataset **out, fg_error *err)
 {
     *out = NULL;
-    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_dataset_ops, ops), err);
-    if (status == FG_OK && ops->read == NULL && ops->gather == NULL && ops->read_epoch == NULL)
-        status = fgi_fail(err, FG_EINVAL,
-                          "the dataset has no read, gather or read_epoch function: expected one");
-    if (status == FG_OK && ops->read_epoch != NULL && (ops->read != NULL || ops->gather != NULL))
-        status = fgi_fail(err, FG_EINVAL,
-                          "the dataset has a read_epoch function and read or gather: expected "
-                          "read_epoch alone");
-    if (status == FG_OK)
-        status = create(spec, 0, out, err);
-    if (status == FG_OK) {
-        (*out)->ops = *ops;
-        (*out)->reads_rows = ops->gather == NULL;
-        (*out)->self = take_self;
-    } else if (ops->destroy != NULL) {
-        ops->destroy(take_self);
-    }
-    return status;
+    const fg_status status = check_ops(ops, err);
+    if (status != FG_OK)
+        return drop(ops, take_self, status);
+    FGI_TRY(create_with(ops, take_self, spec, 0, out, err));
+    (*out)->reads_rows = ops->gather == NULL;
+    return FG_OK;
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Once, also if several samples come from the same dataset in different ways. */
-static bool add_damage(fg_dataset *dataset, const fgi_damage *damage)
+fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err)
 {
     const size_t count = dataset->damage_count;
     for (size_t i = 0; i < count; i++)
         if (dataset->damage[i] == damage)
-            return true;
+            return FG_OK;
     const fgi_damage **all = fgi_arena_alloc(&dataset->arena, (count + 1) * sizeof *all);
     if (all == NULL)
-        return false;
+        return fgi_no_memory(err);
     for (size_t i = 0; i < count; i++)
         all[i] = dataset->damage[i];
     all[count] = damage;
     dataset->damage = all;
     dataset->damage_count = count + 1;
-    return true;
-}
-
-fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err)
-{
-    return add_damage(dataset, damage) ? FG_OK : fgi_no_memory(err);
+    return FG_OK;
 }
 
 fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err)
 {
     for (size_t i = 0; i < source->damage_count; i++)
-        if (!add_damage(dataset, source->damage[i]))
-            return fgi_no_memory(err);
+        FGI_TRY(fgi_dataset_has_damage(dataset, source->damage[i], err));
     return FG_OK;
 }
 
@@ -216,25 +231,18 @@ int64_t fg_dataset_flawed(const fg_dataset *dataset, const char **out_first)
 fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_self,
                                       const fg_dataset_spec *spec, fg_dataset **out, fg_error *err)
 {
-    const fg_status status = create(spec, 0, out, err);
-    if (status != FG_OK) {
-        gathered->destroy(take_self);
-        return status;
-    }
-    fg_dataset *dataset = *out;
-    dataset->ops = (fg_dataset_ops){
+    const fg_dataset_ops ops = {
         .labels = gathered->labels, .destroy = gathered->destroy, .name = gathered->name};
+    FGI_TRY(create_with(&ops, take_self, spec, 0, out, err));
+    fg_dataset *dataset = *out;
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
     dataset->groups = gathered->groups;
     dataset->limit_spares = gathered->limit_spares;
     dataset->reads_rows = true;
-    dataset->self = take_self;
-    if (gathered->damage == NULL || add_damage(dataset, gathered->damage))
+    if (gathered->damage == NULL)
         return FG_OK;
-    fg_dataset_destroy(dataset);
-    *out = NULL;
-    return fgi_no_memory(err);
+    return fgi_dataset_finish(out, fgi_dataset_has_damage(dataset, gathered->damage, err));
 }
 
 fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, const fg_dataset *like,
@@ -249,30 +257,22 @@ fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, cons
     FGI_TRY(fgi_dataset_create_gathered(gathered, take_self, &spec, out, err));
     (*out)->is_drawn = like->is_drawn;
     (*out)->reads_rows = like->reads_rows;
-    if (fgi_dataset_add_damage(*out, like, err) == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return FG_ENOMEM;
+    return fgi_dataset_finish(out, fgi_dataset_add_damage(*out, like, err));
 }
 
 fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
                                  const fg_dataset_spec *spec, fg_dataset **out, fg_error *err)
 {
+    const fg_dataset_ops own = {.destroy = ops->destroy};
     *out = NULL;
     fg_status status = fgi_check_reserved(FGI_RESERVED(fg_source_ops, ops), err);
     if (status == FG_OK && (ops->open == NULL || ops->next == NULL))
         status = fgi_fail(err, FG_EINVAL, "the source has no open or no next function");
-    if (status == FG_OK)
-        status = create(spec, FG_UNKNOWN_COUNT, out, err);
-    if (status == FG_OK) {
-        (*out)->source = *ops;
-        (*out)->ops.destroy = ops->destroy;
-        (*out)->self = take_self;
-    } else if (ops->destroy != NULL) {
-        ops->destroy(take_self);
-    }
-    return status;
+    if (status != FG_OK)
+        return drop(&own, take_self, status);
+    FGI_TRY(create_with(&own, take_self, spec, FG_UNKNOWN_COUNT, out, err));
+    (*out)->source = *ops;
+    return FG_OK;
 }
 
 fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err)
@@ -309,6 +309,15 @@ void fg_dataset_destroy(fg_dataset *dataset)
     fgi_free(dataset);
 }
 
+fg_status fgi_dataset_finish(fg_dataset **dataset, fg_status status)
+{
+    if (status == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(*dataset);
+    *dataset = NULL;
+    return status;
+}
+
 int64_t fg_dataset_count(const fg_dataset *dataset) { return dataset->count; }
 
 int fg_dataset_field_count(const fg_dataset *dataset) { return dataset->field_count; }
@@ -340,15 +349,13 @@ const fg_image_encoding *fg_dataset_encoding(const fg_dataset *dataset)
     return dataset->encoding.coding != FG_IMAGE_PIXELS ? &dataset->encoding : NULL;
 }
 
-/* A custom reader may fail without a message; the error then contains at least the sample's index.
- */
-static fg_status complete_error(fg_status status, int64_t index, fg_error *err)
+fg_status fgi_dataset_fail(const char *reader, fg_status status, int64_t index, fg_error *err)
 {
     if (status == FG_OK)
         return FG_OK;
     if (err->message[0] == '\0')
-        return fgi_fail(err, status, "sample %" PRId64 ": the dataset's reader returned %s", index,
-                        fg_status_name(status));
+        return fgi_fail(err, status, "sample %" PRId64 ": the %s's reader returned %s", index,
+                        reader, fg_status_name(status));
     err->status = status;
     return status;
 }
@@ -364,7 +371,7 @@ static fg_status gather_one_by_one(const fg_dataset *dataset, int64_t epoch, con
                                      ? ops->read_epoch(dataset->self, epoch, indices[i], row, err)
                                      : ops->read(dataset->self, indices[i], row, err);
         if (status != FG_OK)
-            return complete_error(status, indices[i], err);
+            return fgi_dataset_fail("dataset", status, indices[i], err);
     }
     return FG_OK;
 }
@@ -388,8 +395,8 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int
         return dataset->gather_epoch(dataset->self, epoch, indices, n, out_fields, err);
     if (dataset->ops.gather == NULL)
         return gather_one_by_one(dataset, epoch, indices, n, out_fields, err);
-    return complete_error(dataset->ops.gather(dataset->self, indices, n, out_fields, err),
-                          indices[0], err);
+    const fg_status status = dataset->ops.gather(dataset->self, indices, n, out_fields, err);
+    return fgi_dataset_fail("dataset", status, indices[0], err);
 }
 
 void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
@@ -449,7 +456,8 @@ fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels, fg_e
     *err = (fg_error){0};
     FGI_TRY(check_labels(dataset, err));
     if (dataset->ops.labels != NULL)
-        return complete_error(dataset->ops.labels(dataset->self, out_labels, err), 0, err);
+        return fgi_dataset_fail("dataset", dataset->ops.labels(dataset->self, out_labels, err), 0,
+                                err);
     size_t largest = 1;
     for (int f = 0; f < dataset->field_count; f++)
         largest = dataset->row_bytes[f] > largest ? dataset->row_bytes[f] : largest;

@@ -59,6 +59,12 @@ struct fg_dataset {
 /* For a source: FG_EUNSUPPORTED with the alternative. */
 fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err);
 
+/* Destroys *dataset, which is then NULL, unless the status is FG_OK. Returns the status. */
+fg_status fgi_dataset_finish(fg_dataset **dataset, fg_status status);
+
+/* An error of a reader that may have no message: it names at least the sample. */
+fg_status fgi_dataset_fail(const char *reader, fg_status status, int64_t index, fg_error *err);
+
 /* Adds a reference; release it with fg_dataset_destroy. */
 fg_dataset *fgi_dataset_retain(fg_dataset *dataset);
 

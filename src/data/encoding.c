@@ -5,6 +5,7 @@
 #include "data/encoding.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -13,76 +14,72 @@
 
 enum { LARGEST_SIDE = 65535 };
 
-static int channels_of(const fg_image_encoding *encoding)
+fg_image_encoding fgi_encoding_complete(const fg_image_encoding *encoding)
 {
-    return encoding->channels != 0 ? encoding->channels : 3;
+    static const fg_image_encoding none;
+    fg_image_encoding e = encoding != NULL ? *encoding : none;
+    const bool is_ycc = e.coding == FG_IMAGE_YCC420;
+    e.channels = e.channels != 0 ? e.channels : 3;
+    e.components = is_ycc || e.components == 0 ? 3 : e.components;
+    e.high = e.high != 0 ? e.high : 1;
+    for (int i = 0; i < 3; i++) {
+        const bool is_fixed = is_ycc || e.components == 1; /* the factors of gray have no effect */
+        const int fixed = is_ycc && i == 0 ? 2 : 1;
+        e.h[i] = is_fixed ? fixed : e.h[i] != 0 ? e.h[i] : 1;
+        e.v[i] = is_fixed ? fixed : e.v[i] != 0 ? e.v[i] : 1;
+    }
+    return e;
 }
 
-/* FG_IMAGE_YCC420 has fixed sampling factors. */
-static int components_of(const fg_image_encoding *encoding)
+fg_status fgi_encoding_check(const fg_image_encoding *encoding, fg_error *err)
 {
-    return encoding->coding == FG_IMAGE_DCT && encoding->components != 0 ? encoding->components : 3;
-}
-
-static int factor_of(const fg_image_encoding *encoding, const int *factor, int component)
-{
-    if (encoding->coding == FG_IMAGE_YCC420)
-        return component == 0 ? 2 : 1;
-    return factor[component] != 0 ? factor[component] : 1;
-}
-
-fg_status fgi_encoding_check(const fg_image_encoding *e, fg_error *err)
-{
-    FGI_TRY_RESERVED(fg_image_encoding, e, err);
-    const bool is_known = e->coding == FG_IMAGE_DCT || e->coding == FG_IMAGE_YCC420;
-    if (e->coding == FG_IMAGE_PIXELS)
+    FGI_TRY_RESERVED(fg_image_encoding, encoding, err);
+    const fg_image_encoding e = fgi_encoding_complete(encoding);
+    if (e.coding == FG_IMAGE_PIXELS)
         return FG_OK;
-    if (!is_known)
-        return fgi_fail(err, FG_EINVAL, "unknown coding %d of images", (int)e->coding);
-    if (e->height < 1 || e->width < 1 || e->height > LARGEST_SIDE || e->width > LARGEST_SIDE)
+    if (e.coding != FG_IMAGE_DCT && e.coding != FG_IMAGE_YCC420)
+        return fgi_fail(err, FG_EINVAL, "unknown coding %d of images", (int)e.coding);
+    if (e.height < 1 || e.width < 1 || e.height > LARGEST_SIDE || e.width > LARGEST_SIDE)
         return fgi_fail(err, FG_EINVAL,
                         "encoded images of %" PRId64 " x %" PRId64 " pixels: expected 1 to %d",
-                        e->height, e->width, (int)LARGEST_SIDE);
-    if ((channels_of(e) != 1 && channels_of(e) != 3) ||
-        (components_of(e) != 1 && components_of(e) != 3))
+                        e.height, e.width, (int)LARGEST_SIDE);
+    if ((e.channels != 1 && e.channels != 3) || (e.components != 1 && e.components != 3))
         return fgi_fail(err, FG_EINVAL,
                         "encoded images with %d channels and %d components: expected 1 or 3",
-                        e->channels, e->components);
-    for (int i = 0; i < components_of(e); i++) {
-        const int h = factor_of(e, e->h, i), v = factor_of(e, e->v, i);
-        if (h < 1 || h > 2 || v < 1 || v > 2)
+                        e.channels, e.components);
+    for (int i = 0; i < e.components; i++)
+        if (e.h[i] < 1 || e.h[i] > 2 || e.v[i] < 1 || e.v[i] > 2)
             return fgi_fail(err, FG_EINVAL,
-                            "sampling factors %d x %d of component %d: expected 1 or 2", h, v, i);
-    }
-    if (e->high < 0 || e->high > 64)
+                            "sampling factors %d x %d of component %d: expected 1 or 2", e.h[i],
+                            e.v[i], i);
+    if (e.high < 1 || e.high > 64)
         return fgi_fail(err, FG_EINVAL, "%d coefficients with high bytes: expected 1 to 64",
-                        e->high);
+                        e.high);
     return FG_OK;
 }
 
 void fgi_encoding_layout(const fg_image_encoding *encoding, fgi_jpeg_coefficients *out)
 {
-    *out = (fgi_jpeg_coefficients){.width = (int)encoding->width,
-                                   .height = (int)encoding->height,
-                                   .components = components_of(encoding)};
+    const fg_image_encoding e = fgi_encoding_complete(encoding);
+    *out = (fgi_jpeg_coefficients){
+        .width = (int)e.width, .height = (int)e.height, .components = e.components};
     for (int i = 0; i < out->components; i++) {
-        const bool is_gray = out->components == 1; /* its factors have no effect */
-        out->component[i].h = is_gray ? 1 : factor_of(encoding, encoding->h, i);
-        out->component[i].v = is_gray ? 1 : factor_of(encoding, encoding->v, i);
+        out->component[i].h = e.h[i];
+        out->component[i].v = e.v[i];
     }
     fgi_jpeg_coefficients_lay_out(out);
 }
 
 size_t fgi_encoding_bytes(const fg_image_encoding *encoding)
 {
+    const fg_image_encoding e = fgi_encoding_complete(encoding);
     fgi_jpeg_coefficients layout;
     size_t bytes = 0;
-    if (encoding->coding == FG_IMAGE_PIXELS)
-        return (size_t)encoding->height * (size_t)encoding->width * (size_t)channels_of(encoding);
-    fgi_encoding_layout(encoding, &layout);
-    if (encoding->coding == FG_IMAGE_DCT)
-        return fgi_jpeg_entry_bytes(layout.components, layout.blocks,
-                                    encoding->high > 0 ? encoding->high : 1);
+    if (e.coding == FG_IMAGE_PIXELS)
+        return (size_t)e.height * (size_t)e.width * (size_t)e.channels;
+    fgi_encoding_layout(&e, &layout);
+    if (e.coding == FG_IMAGE_DCT)
+        return fgi_jpeg_entry_bytes(layout.components, layout.blocks, e.high);
     for (int i = 0; i < layout.components; i++)
         bytes += (size_t)layout.component[i].width * (size_t)layout.component[i].height;
     return bytes;
@@ -100,17 +97,12 @@ fg_type fg_image_encoding_type(const fg_image_encoding *encoding)
 
 bool fgi_encoding_equal(const fg_image_encoding *a, const fg_image_encoding *b)
 {
-    const bool a_plain = a == NULL || a->coding == FG_IMAGE_PIXELS;
-    const bool b_plain = b == NULL || b->coding == FG_IMAGE_PIXELS;
-    if (a_plain || b_plain)
-        return a_plain && b_plain;
-    bool equal = a->coding == b->coding && a->height == b->height && a->width == b->width &&
-                 channels_of(a) == channels_of(b) && components_of(a) == components_of(b) &&
-                 (a->high > 0 ? a->high : 1) == (b->high > 0 ? b->high : 1);
-    for (int i = 0; equal && i < components_of(a); i++)
-        equal = factor_of(a, a->h, i) == factor_of(b, b->h, i) &&
-                factor_of(a, a->v, i) == factor_of(b, b->v, i);
-    return equal;
+    const fg_image_encoding x = fgi_encoding_complete(a), y = fgi_encoding_complete(b);
+    if (x.coding == FG_IMAGE_PIXELS || y.coding == FG_IMAGE_PIXELS)
+        return x.coding == y.coding;
+    return x.coding == y.coding && x.height == y.height && x.width == y.width &&
+           x.channels == y.channels && x.components == y.components && x.high == y.high &&
+           memcmp(x.h, y.h, sizeof x.h) == 0 && memcmp(x.v, y.v, sizeof x.v) == 0;
 }
 
 /* ---- on the host ----------------------------------------------------------------------------- */
@@ -143,7 +135,7 @@ static fg_status decode_coefficients(const fg_image_encoding *encoding, const vo
     float *rgb = fgi_alloc(values * sizeof *rgb);
     fg_status status = wide != NULL && rgb != NULL ? FG_OK : fgi_no_memory(err);
     if (status == FG_OK) {
-        widen(entry, encoding->high > 0 ? encoding->high : 1, &layout, wide);
+        widen(entry, fgi_encoding_complete(encoding).high, &layout, wide);
         status = fgi_jpeg_coefficients_to_rgb(&layout, wide, rgb, err);
     }
     for (size_t i = 0; i < values && status == FG_OK; i++)

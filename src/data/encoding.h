@@ -8,6 +8,8 @@
 
 #include "image/jpeg_coefficients.h"
 
+/* The encoding with its defaults; NULL: pixels. */
+fg_image_encoding fgi_encoding_complete(const fg_image_encoding *encoding);
 /* FG_EINVAL unless all members are valid. */
 fg_status fgi_encoding_check(const fg_image_encoding *encoding, fg_error *err);
 /* The components of a valid encoding other than FG_IMAGE_PIXELS. */

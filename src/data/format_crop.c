@@ -109,12 +109,14 @@ typedef struct part {
     const fgi_crop_source *source;
     const fgi_crop *own;
     void *self;
+    bool has_val; /* of its samples, some are of the split val */
 } part;
 
 static fg_status part_open(part *p, const fg_format_request *request, fg_error *err)
 {
     p->self = fgi_calloc(1, p->source->size);
-    return p->self != NULL ? p->source->open(p->self, p->own, request, err) : fgi_no_memory(err);
+    return p->self != NULL ? p->source->open(p->self, p->own, request, &p->has_val, err)
+                           : fgi_no_memory(err);
 }
 
 static void part_close(part *p)
@@ -142,7 +144,7 @@ static fg_status split_train(const part *p, const fg_format_request *request, fg
 static fg_status open_val(const part *train, fg_format_request request, fg_format_data *out,
                           fg_error *err)
 {
-    part val = {train->source, train->own, NULL};
+    part val = {.source = train->source, .own = train->own};
     request.part = FG_PART_VAL;
     request.class_names = out->samples->class_names;
     request.class_count = request.class_names != NULL ? out->samples->class_count : 0;
@@ -159,10 +161,7 @@ static fg_status open_train(const part *p, const fg_format_request *request, fg_
 {
     const char *val = p->own->paths[FG_PART_VAL];
     const bool is_given = val != NULL && *val != '\0', is_fit = request->is_training;
-    bool has_val = false;
-    if (!is_given)
-        FGI_TRY(p->source->has_val(p->self, &has_val, err));
-    if (has_val)
+    if (!is_given && p->has_val)
         return fg_option_fail(request->values, "train", FG_EINVAL, err,
                               "'%s' also contains validation samples\nset data.val to the same "
                               "path to use them",
@@ -176,7 +175,7 @@ static fg_status open_train(const part *p, const fg_format_request *request, fg_
 fg_status fgi_crop_open(const fgi_crop_source *source, const fgi_crop *own,
                         const fg_format_request *request, fg_format_data *out, fg_error *err)
 {
-    part p = {source, own, NULL};
+    part p = {.source = source, .own = own};
     FGI_TRY(fgi_crop_check(own, request->values, err));
     fg_status status = part_open(&p, request, err);
     if (status == FG_OK && request->part == FG_PART_TRAIN)

@@ -93,10 +93,9 @@ fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied
 typedef struct fgi_crop_source {
     size_t size;
     /* own: the struct of the format; both are valid until the object is closed, which it is also
-     * after an error */
-    fg_status (*open)(void *self, const void *own, const fg_format_request *request, fg_error *err);
-    /* Whether some samples are of the split val. */
-    fg_status (*has_val)(const void *self, bool *out, fg_error *err);
+     * after an error. *out_has_val: some samples are of the split val. */
+    fg_status (*open)(void *self, const void *own, const fg_format_request *request,
+                      bool *out_has_val, fg_error *err);
     /* The samples, cropped as for training or in the middle. is_fit: they are those of a fit,
      * before which files are checked. */
     fg_status (*create)(const void *self, bool is_training, bool is_fit, fg_dataset **out,

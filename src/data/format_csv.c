@@ -90,8 +90,7 @@ static fg_status open_part(const void *own, const fg_format_request *request, fg
                                                           request->part != FG_PART_TRAIN,
                                           .missing = o->csv.missing,
                                           .unknown = o->csv.unknown};
-    return fg_csv_apply_with(request->schema, o->paths[request->part], &options, &out->samples,
-                             err);
+    return fg_csv_apply(request->schema, o->paths[request->part], &options, &out->samples, err);
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */

@@ -36,12 +36,12 @@ typedef struct source {
 static void source_close(void *self)
 {
     source *s = self;
-    fg_catalog_destroy(s->catalog);
+    fg_catalog_close(s->catalog);
     fgi_free(s->splits);
 }
 
 /* Of a source without splits, all samples; else those of the part's split. */
-static fg_status choose(source *s, fg_error *err)
+static fg_status choose(source *s, bool *out_has_val, fg_error *err)
 {
     static const uint8_t split_of[] = {[FG_PART_TRAIN] = FG_TRAIN,
                                        [FG_PART_VAL] = FG_VAL,
@@ -59,6 +59,7 @@ static fg_status choose(source *s, fg_error *err)
         FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
         s->splits[i] = item.split == split_of[part];
         chosen += s->splits[i];
+        *out_has_val = *out_has_val || item.split == FG_VAL;
         has_splits = has_splits || item.split != FG_CATALOG_NO_SPLIT;
     }
     if (has_splits && part != FG_PART_PREDICT)
@@ -121,7 +122,7 @@ static fg_status open_catalog(source *s, const char *path, fg_error *err)
 
 /* Opens the source of the request's part. */
 static fg_status source_open(void *self, const void *own, const fg_format_request *request,
-                             fg_error *err)
+                             bool *out_has_val, fg_error *err)
 {
     source *out = self;
     const char *path = ((const images *)own)->crop.paths[request->part];
@@ -133,7 +134,7 @@ static fg_status source_open(void *self, const void *own, const fg_format_reques
     if (status == FG_OK && request->needs_target)
         status = fgi_catalog_check_labels(out->catalog, err);
     if (status == FG_OK)
-        status = choose(out, err);
+        status = choose(out, out_has_val, err);
     if (status == FG_OK)
         status = warn_of_labels(out, err);
     if (status == FG_OK && request->say != NULL)
@@ -165,22 +166,10 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
         err);
 }
 
-static fg_status has_val(const void *self, bool *out, fg_error *err)
-{
-    const source *s = self;
-    fg_catalog_item item;
-    for (int64_t i = 0; !*out && i < fg_catalog_count(s->catalog); i++) {
-        FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
-        *out = item.split == FG_VAL;
-    }
-    return FG_OK;
-}
-
 static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
-    static const fgi_crop_source files = {sizeof(source), source_open, has_val, create,
-                                          source_close};
+    static const fgi_crop_source files = {sizeof(source), source_open, create, source_close};
     return fgi_crop_open(&files, own, request, out, err);
 }
 

@@ -200,23 +200,20 @@ static fg_status check_labels(const char *y, const fg_option_values *values,
 {
     enum { MOST_CLASSES = 1000000 };
     const int64_t classes = fg_dataset_class_count(samples);
-    fg_dataset *labels = NULL;
-    int32_t pair[2] = {0, 0};
-    void *const rows[2] = {&pair[0], &pair[1]};
+    const int64_t count = fg_dataset_count(samples);
     int64_t used = 0;
     if (classes > MOST_CLASSES)
         return fg_option_fail(values, "y", FG_EINVAL, err,
                               "the largest label is %lld: expected class indices, 0 to the number "
                               "of classes - 1",
                               (long long)classes - 1);
-    FGI_TRY(fg_npy_open(y, y, NULL, &labels, err));
+    int32_t *labels = fgi_calloc((size_t)count, sizeof *labels);
     bool *is_used = fgi_calloc((size_t)classes, sizeof *is_used);
-    fg_status status = is_used != NULL ? FG_OK : fgi_no_memory(err);
-    for (int64_t i = 0; status == FG_OK && i < fg_dataset_count(labels); i++) {
-        status = fg_dataset_read(labels, i, rows, err);
-        used += status == FG_OK && !is_used[pair[1]];
-        if (status == FG_OK)
-            is_used[pair[1]] = true;
+    const bool is_made = labels != NULL && is_used != NULL;
+    const fg_status status = is_made ? fg_dataset_labels(samples, labels, err) : fgi_no_memory(err);
+    for (int64_t i = 0; status == FG_OK && i < count; i++) {
+        used += !is_used[labels[i]];
+        is_used[labels[i]] = true;
     }
     if (status == FG_OK && used < classes)
         fgi_log(FG_LOG_WARNING,
@@ -224,7 +221,7 @@ static fg_status check_labels(const char *y, const fg_option_values *values,
                 "occur; numpy.unique(y, return_inverse=True) numbers labels from 0",
                 y, (long long)classes - 1, (long long)classes, (long long)used);
     fgi_free(is_used);
-    fg_dataset_destroy(labels);
+    fgi_free(labels);
     return status;
 }
 

@@ -30,21 +30,21 @@ typedef struct part {
     const fg_format_request *request;
     fg_pack *pack;
     const char *path;
-    bool has_splits, has_val;
+    bool has_splits;
 } part;
 
 static const uint8_t split_of[] = {
     [FG_PART_TRAIN] = FG_TRAIN, [FG_PART_VAL] = FG_VAL, [FG_PART_TEST] = FG_TEST};
 
 /* Whether any record has a split, and whether any is for validation. */
-static fg_status look_at_splits(part *p, fg_error *err)
+static fg_status look_at_splits(part *p, bool *out_has_val, fg_error *err)
 {
     fgi_pack_columns columns = {0};
     for (int64_t i = 0; i < fg_pack_count(p->pack); i++) {
         FGI_TRY(fgi_pack_columns_at(p->pack, i, &columns, err));
         const uint8_t split = columns.split[i - columns.first];
         p->has_splits = p->has_splits || split != FG_PACK_NO_SPLIT;
-        p->has_val = p->has_val || split == FG_VAL;
+        *out_has_val = *out_has_val || split == FG_VAL;
     }
     return FG_OK;
 }
@@ -78,7 +78,7 @@ static bool has_images(const char *path)
 
 /* Opens the pack of the request's part. */
 static fg_status part_open(void *self, const void *own, const fg_format_request *request,
-                           fg_error *err)
+                           bool *out_has_val, fg_error *err)
 {
     part *out = self;
     *out = (part){.own = own, .request = request};
@@ -87,18 +87,11 @@ static fg_status part_open(void *self, const void *own, const fg_format_request 
     if (status != FG_OK)
         return fgi_crop_hint(status, has_images(out->path),
                              "to read image files, set data.format to images", err);
-    FGI_TRY(look_at_splits(out, err));
+    FGI_TRY(look_at_splits(out, out_has_val, err));
     return warn_of_labels(out, err);
 }
 
 static void part_close(void *self) { fg_pack_close(((part *)self)->pack); }
-
-static fg_status has_val(const void *self, bool *out, fg_error *err)
-{
-    (void)err;
-    *out = ((const part *)self)->has_val;
-    return FG_OK;
-}
 
 /* Bytes of a pack that is read into memory before it is used. */
 static uint64_t preload_bytes(double fraction)
@@ -158,17 +151,13 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
         status = fgi_crop_check_count(p->path, r->part, fg_dataset_count(*out), err);
     if (status == FG_OK)
         status = check_encoding(*out, r->values, err);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    return fgi_dataset_finish(out, status);
 }
 
 static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
-    static const fgi_crop_source records = {sizeof(part), part_open, has_val, create, part_close};
+    static const fgi_crop_source records = {sizeof(part), part_open, create, part_close};
     return fgi_crop_open(&records, own, request, out, err);
 }
 

@@ -15,15 +15,7 @@ extern const fg_format_entry fgi_csv_row, fgi_idx_row, fgi_cifar10_row, fgi_cifa
 /* Passes a line to the request, if anyone listens. */
 void fgi_format_say(const fg_format_request *request, fg_log_level level, const char *line);
 
-typedef fg_status fgi_open_split(const char *folder, fg_data_split split, fg_dataset **out,
-                                 fg_error *err);
-/* Opens a part of a published dataset in a folder. */
-fg_status fgi_format_open_folder(const char *path, const fg_format_request *request,
-                                 fgi_open_split *open, fg_format_data *out, fg_error *err);
-
 /* Rows of several formats: `type` is the format's struct. */
-#define FGI_OPTION_FOLDER(type)                                                                    \
-    FG_OPTION(type, path, STRING, NULL, NULL, "data/mnist", "The folder with the usual file names.")
 #define FGI_OPTION_PREDICT(type)                                                                   \
     FG_OPTION_AS("predict", type, paths[FG_PART_PREDICT], STRING, NULL, NULL, "data/new.csv",      \
                  "New samples for `predict`; targets are not read. Default: the test data, or "    \

@@ -225,11 +225,6 @@ fg_status fg_mnist_open(const char *folder, fg_data_split split, fg_dataset **ou
                           "the largest label in '%s' is %" PRId64 ": MNIST requires 0 to 9", folder,
                           fg_dataset_class_count(*out) - 1);
     }
-    if (status == FG_OK) {
-        (*out)->class_count = 10; /* also if this split lacks the last classes */
-        return FG_OK;
-    }
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    (*out)->class_count = 10; /* also if this split lacks the last classes */
+    return fgi_dataset_finish(out, status);
 }

@@ -53,11 +53,9 @@ fg_status fgi_image_workers_init(fgi_image_workers *workers, uint64_t limit, fg_
     const uint64_t part = fgi_memory_bytes("") / PART_OF_MEMORY;
     workers->limit = limit != 0 ? (size_t)limit : part > LEAST_LIMIT ? (size_t)part : LEAST_LIMIT;
     workers->idle = NULL;
-    FGI_TRY(fgi_mutex_init(&workers->mutex, err));
-    workers->has_mutex = true;
-    FGI_TRY(fgi_cond_init(&workers->freed, err));
-    workers->has_freed = true;
-    return FG_OK;
+    const fg_status status = fgi_monitor_init(&workers->mutex, &workers->freed, err);
+    workers->has_monitor = status == FG_OK;
+    return status;
 }
 
 void fgi_image_workers_fini(fgi_image_workers *workers)
@@ -67,11 +65,9 @@ void fgi_image_workers_fini(fgi_image_workers *workers)
         workers->idle = w->next;
         worker_destroy(w);
     }
-    if (workers->has_freed)
-        (void)pthread_cond_destroy(&workers->freed);
-    if (workers->has_mutex)
-        (void)pthread_mutex_destroy(&workers->mutex);
-    workers->has_mutex = workers->has_freed = false;
+    if (workers->has_monitor)
+        fgi_monitor_fini(&workers->mutex, &workers->freed);
+    workers->has_monitor = false;
 }
 
 fg_status fgi_image_workers_take(fgi_image_workers *workers, fgi_image_worker **out, fg_error *err)

@@ -35,7 +35,7 @@ typedef struct fgi_image_use {
 /* The workers of a dataset, as many as threads have used it at once. They are kept, so that nothing
  * is allocated once every thread has had its largest image. Zero-initialize it. */
 typedef struct fgi_image_workers {
-    bool has_mutex, has_freed;
+    bool has_monitor;
     pthread_mutex_t mutex; /* protects all below */
     pthread_cond_t freed;  /* signaled when a worker releases what it has reserved */
     fgi_image_worker *idle;

@@ -153,7 +153,7 @@ static void images_destroy(void *self)
     images *s = self;
     fgi_image_workers_fini(&s->workers);
     fgi_damaged_fini(&s->damaged);
-    fg_catalog_destroy(s->catalog);
+    fg_catalog_close(s->catalog);
     fgi_free(s->items);
     fgi_free(s);
 }
@@ -326,11 +326,7 @@ static fg_status add_functions(images *s, fg_dataset **out, fg_error *err)
     fg_dataset *dataset = *out;
     dataset->groups = images_groups;
     dataset->limit_spares = images_limit;
-    if (fgi_dataset_has_damage(dataset, &s->damaged.noted, err) == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(dataset);
-    *out = NULL;
-    return FG_ENOMEM;
+    return fgi_dataset_finish(out, fgi_dataset_has_damage(dataset, &s->damaged.noted, err));
 }
 
 fg_status fgi_images_create(fg_catalog *catalog, const fg_images_options *options,

@@ -6,18 +6,81 @@
  *
  * A source has one reader: each batch is read completely by one thread, one batch after the other,
  * and only then is the start of the next batch known. If an epoch has no batch at all, or a resume
- * is at its end, a slot without a batch marks that. loader_create.c creates and destroys loaders
- * (loader.h).
+ * is at its end, a slot without a batch marks that.
+ *
+ * One lock protects all of `fg_loader` below it; the rows and error of a slot belong to the workers
+ * that claimed rows, until the last of them is done.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include "base/error.h"
-#include "base/timeline.h"
 #include "data/loader.h"
+
+#include <inttypes.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/reserved.h"
+#include "base/resources.h"
+#include "base/thread.h"
+#include "base/timeline.h"
+#include "data/stages.h"
+#include "data/stream.h"
+
+typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
+
+typedef struct slot {
+    fg_host_batch batch; /* first member: the address of a batch is that of its slot */
+    slot_state state;
+    bool
+        is_stale; /* the loader was moved while rows were being read: discard the slot afterwards */
+    bool is_end;  /* for a source: there is no batch, the epoch has ended */
+    uint64_t number;       /* in the order of delivery */
+    int64_t claimed, done; /* rows */
+    int64_t error_row;     /* the first known row that failed; -1: none */
+    fg_error error;
+    fg_type types[FG_MAX_FIELDS];
+    void *data[FG_MAX_FIELDS];
+    int64_t *indices;
+} slot;
+
+struct fg_loader {
+    fg_dataset *dataset; /* held */
+    fgi_sampler sampler;
+    fgi_stream *stream; /* for a source, else NULL: owned by the worker that has set is_reading */
+    bool is_reading, claims_ended, deliveries_ended; /* of a source */
+    int64_t rows, chunk_rows;                        /* of this rank's batch; per claim */
+    bool run_ahead, is_synchronous;
+    int64_t slot_bytes;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* signaled when there are rows to claim, or when stopping */
+    pthread_cond_t ready; /* signaled when the batch that the consumer waits for is ready */
+    bool has_lock, has_work, has_ready;
+
+    slot *slots;
+    int slot_count;
+    slot *
+        *by_number; /* [slot_count], slots that are being filled or ready, at index % slot_count */
+    slot *opening;  /* the slot with rows to claim, or NULL */
+    fgi_sample_position claims; /* the next batch to open */
+    fgi_sample_position deliveries;
+    uint64_t claim_number, delivery_number;
+    int free_count, ready_count;
+    bool is_stopping, is_awaited;
+    int idle_workers;
+
+    fgi_thread *threads;
+    int thread_count;
+    int started_workers;
+    int64_t cpu_ns[FGI_MOST_WORKERS]; /* processor time of each, at its last chunk of rows */
+
+    fg_loader_stats stats;
+    int64_t ready_sum, next_calls, wait_ns, work_ns;
+    int64_t rows_read;
+    fgi_load_times times; /* sum to work_ns, or to wait_ns of a synchronous loader */
+};
 
 /* The rows that a worker has claimed. */
 typedef struct chunk {
-    fgi_loader_slot *slot;
+    slot *slot;
     int64_t first, count;
 } chunk;
 
@@ -38,17 +101,19 @@ static void wake_worker(fg_loader *loader)
         (void)pthread_cond_signal(&loader->work);
 }
 
-static void free_slot(fg_loader *loader, fgi_loader_slot *s)
+static void free_slot(fg_loader *loader, slot *s)
 {
-    if (s->state == FGI_SLOT_READY)
+    if (s->state == SLOT_READY)
         loader->ready_count--;
-    s->state = FGI_SLOT_FREE;
+    s->state = SLOT_FREE;
     s->is_stale = false;
     loader->free_count++;
     wake_worker(loader);
 }
 
-void fgi_loader_set_claims(fg_loader *loader, fgi_sample_position place)
+/* Sets the next batch to open. At the end of an epoch that is the first of the next epoch, unless
+ * it would be empty. */
+static void set_claims(fg_loader *loader, fgi_sample_position place)
 {
     fgi_sample_position *at = &loader->claims;
     *at = place;
@@ -60,7 +125,7 @@ void fgi_loader_set_claims(fg_loader *loader, fgi_sample_position place)
 }
 
 /* After a batch of a source was read: the position of the next one. An error ends the epoch. */
-static void set_source_claims(fg_loader *loader, const fgi_loader_slot *s)
+static void set_source_claims(fg_loader *loader, const slot *s)
 {
     const bool is_last = s->batch.is_last || s->error_row >= 0;
     loader->claims_ended = is_last && !loader->run_ahead;
@@ -84,12 +149,12 @@ static void describe_batch(const fg_loader *loader, fg_host_batch *batch)
     batch->is_last = !fgi_sampler_has_batch(sampler, batch->next_position);
 }
 
-static fgi_loader_slot *open_slot(fg_loader *loader)
+static slot *open_slot(fg_loader *loader)
 {
-    fgi_loader_slot *s = loader->slots;
-    while (s->state != FGI_SLOT_FREE)
+    slot *s = loader->slots;
+    while (s->state != SLOT_FREE)
         s++;
-    s->state = FGI_SLOT_FILLING;
+    s->state = SLOT_FILLING;
     s->number = loader->claim_number++;
     s->claimed = s->done = 0;
     s->error_row = -1;
@@ -99,8 +164,7 @@ static fgi_loader_slot *open_slot(fg_loader *loader)
     if (loader->stream != NULL)
         loader->is_reading = true;
     else
-        fgi_loader_set_claims(loader,
-                              (fgi_sample_position){s->batch.epoch, s->batch.next_position});
+        set_claims(loader, (fgi_sample_position){s->batch.epoch, s->batch.next_position});
     return s;
 }
 
@@ -108,7 +172,7 @@ static chunk claim_chunk(fg_loader *loader)
 {
     if (loader->opening == NULL)
         loader->opening = open_slot(loader);
-    fgi_loader_slot *s = loader->opening;
+    slot *s = loader->opening;
     const int64_t left = loader->rows - s->claimed;
     const chunk c = {.slot = s,
                      .first = s->claimed,
@@ -121,7 +185,7 @@ static chunk claim_chunk(fg_loader *loader)
 
 static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *failure)
 {
-    fgi_loader_slot *s = c->slot;
+    slot *s = c->slot;
     s->done += c->count;
     if (failure->status == FG_OK)
         loader->rows_read += loader->stream != NULL ? s->batch.valid : c->count;
@@ -138,7 +202,7 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
         if (s->done == s->claimed)
             free_slot(loader, s);
     } else if (s->done == loader->rows) {
-        s->state = FGI_SLOT_READY;
+        s->state = SLOT_READY;
         loader->ready_count++;
         if (loader->is_awaited && s->number == loader->delivery_number)
             (void)pthread_cond_signal(&loader->ready);
@@ -148,7 +212,7 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
 /* ---- workers --------------------------------------------------------------------------------- */
 
 /* Without the lock: reads a whole batch of a source. */
-static fg_status read_source(const fg_loader *loader, fgi_loader_slot *s, fg_error *err)
+static fg_status read_source(const fg_loader *loader, slot *s, fg_error *err)
 {
     fgi_stream_batch b = {.rows = s->data, .indices = s->indices};
     const fg_status status = fgi_stream_read(
@@ -187,7 +251,7 @@ static void prefetch_next(const fg_loader *loader, const chunk *c)
 /* Without the lock: the rows of a claimed chunk belong to this thread. */
 static void read_rows(const fg_loader *loader, const chunk *c, fg_error *out_failure)
 {
-    fgi_loader_slot *s = c->slot;
+    slot *s = c->slot;
     *out_failure = (fg_error){0};
     if (loader->stream != NULL) {
         out_failure->status = read_source(loader, s, out_failure);
@@ -230,7 +294,8 @@ static void add_times(fg_loader *loader, const fgi_load_times *times)
     loader->times.opened.ns += times->opened.ns;
 }
 
-void *fgi_loader_work(void *self)
+/* A worker thread: reads rows until the loader stops. */
+static void *work(void *self)
 {
     fg_loader *loader = self;
     fg_error failure;
@@ -263,14 +328,14 @@ void *fgi_loader_work(void *self)
 /* ---- the consumer ---------------------------------------------------------------------------- */
 
 /* The next batch, read by this thread. NULL if the caller holds every slot. */
-static fgi_loader_slot *fill_next(fg_loader *loader)
+static slot *fill_next(fg_loader *loader)
 {
     if (loader->free_count == 0)
         return NULL;
     fg_error failure;
     fgi_load_times times;
     loader->opening = open_slot(loader);
-    fgi_loader_slot *s = loader->opening;
+    slot *s = loader->opening;
     const chunk c = {.slot = s, .count = loader->rows};
     s->claimed = loader->rows;
     loader->opening = NULL;
@@ -280,14 +345,13 @@ static fgi_loader_slot *fill_next(fg_loader *loader)
     return s;
 }
 
-static fgi_loader_slot *await_next(fg_loader *loader)
+static slot *await_next(fg_loader *loader)
 {
-    fgi_loader_slot **place =
-        &loader->by_number[loader->delivery_number % (uint64_t)loader->slot_count];
+    slot **place = &loader->by_number[loader->delivery_number % (uint64_t)loader->slot_count];
     int64_t begin = 0;
     for (;;) {
-        fgi_loader_slot *s = *place;
-        if (s != NULL && s->state == FGI_SLOT_READY && s->number == loader->delivery_number) {
+        slot *s = *place;
+        if (s != NULL && s->state == SLOT_READY && s->number == loader->delivery_number) {
             if (begin != 0)
                 loader->wait_ns += fgi_now_ns() - begin;
             return s;
@@ -304,8 +368,7 @@ static fgi_loader_slot *await_next(fg_loader *loader)
 
 /* Removes the batch from the queue: it is then held by the caller, or free immediately if it
  * failed. */
-static fg_status deliver(fg_loader *loader, fgi_loader_slot *s, const fg_host_batch **out,
-                         fg_error *err)
+static fg_status deliver(fg_loader *loader, slot *s, const fg_host_batch **out, fg_error *err)
 {
     loader->delivery_number++;
     loader->deliveries.position = s->batch.next_position;
@@ -318,7 +381,7 @@ static fg_status deliver(fg_loader *loader, fgi_loader_slot *s, const fg_host_ba
         return status;
     }
     loader->ready_count--;
-    s->state = FGI_SLOT_HELD;
+    s->state = SLOT_HELD;
     loader->stats.batches++;
     *out = &s->batch;
     return FG_OK;
@@ -347,7 +410,7 @@ static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_er
     }
     loader->next_calls++;
     loader->ready_sum += loader->ready_count;
-    fgi_loader_slot *s = loader->is_synchronous ? fill_next(loader) : await_next(loader);
+    slot *s = loader->is_synchronous ? fill_next(loader) : await_next(loader);
     if (s == NULL)
         return fgi_fail(err, FG_EINVAL,
                         "all %d batches of the synchronous loader are in use: release one first",
@@ -374,10 +437,9 @@ void fg_loader_release(fg_loader *loader, const fg_host_batch *batch)
 {
     if (batch == NULL)
         return;
-    fgi_loader_slot *s =
-        &loader->slots[(const fgi_loader_slot *)(const void *)batch - loader->slots];
+    slot *s = &loader->slots[(const slot *)(const void *)batch - loader->slots];
     (void)pthread_mutex_lock(&loader->lock);
-    if (s->state == FGI_SLOT_HELD)
+    if (s->state == SLOT_HELD)
         free_slot(loader, s);
     (void)pthread_mutex_unlock(&loader->lock);
 }
@@ -387,11 +449,11 @@ static void drop_prepared(fg_loader *loader)
 {
     loader->opening = NULL;
     for (int i = 0; i < loader->slot_count; i++) {
-        fgi_loader_slot *s = &loader->slots[i];
+        slot *s = &loader->slots[i];
         loader->by_number[i] = NULL;
-        if (s->state == FGI_SLOT_READY || (s->state == FGI_SLOT_FILLING && s->done == s->claimed))
+        if (s->state == SLOT_READY || (s->state == SLOT_FILLING && s->done == s->claimed))
             free_slot(loader, s);
-        else if (s->state == FGI_SLOT_FILLING)
+        else if (s->state == SLOT_FILLING)
             s->is_stale = true;
     }
 }
@@ -409,7 +471,7 @@ static void go_to(fg_loader *loader, fgi_sample_position place)
     loader->claim_number = loader->delivery_number;
     loader->deliveries = place;
     loader->deliveries_ended = loader->claims_ended = false;
-    fgi_loader_set_claims(loader, place);
+    set_claims(loader, place);
     drop_prepared(loader);
     wake_worker(loader);
 }
@@ -462,4 +524,217 @@ int fgi_loader_cpu(fg_loader *loader, int64_t out_ns[FGI_MOST_WORKERS])
         out_ns[i] = loader->cpu_ns[i];
     (void)pthread_mutex_unlock(&loader->lock);
     return count;
+}
+
+/* ---- creating and destroying ----------------------------------------------------------------- */
+
+enum {
+    DEFAULT_BATCH = 32,
+    DEFAULT_SLOTS = 4,
+    MOST_SLOTS = 1024,
+    CHUNK_BYTES = 256 * 1024, /* number of rows in memory that justify another thread */
+    CHUNKS_A_WORKER = 2       /* number of rows that are read one by one, which may take any time */
+};
+
+static fg_status check_options(const fg_loader_options *o, fg_error *err)
+{
+    if (o->batch_size < 0 || o->batch_size > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL,
+                        "batch_size is %" PRId64 ": expected a number greater than 0",
+                        o->batch_size);
+    if (o->shuffle_buffer < 0 || o->shuffle_buffer > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL,
+                        "shuffle_buffer is %" PRId64 ": expected a number greater than 0",
+                        o->shuffle_buffer);
+    if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
+        return fgi_fail(err, FG_EINVAL, "prefetch is %d: expected 1 to %d", o->prefetch,
+                        MOST_SLOTS);
+    if (o->workers < 0 || o->workers > FGI_MOST_WORKERS)
+        return fgi_fail(err, FG_EINVAL, "workers is %d: expected 1 to %d", o->workers,
+                        FGI_MOST_WORKERS);
+    const int world = o->world == 0 ? 1 : o->world;
+    const int64_t batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
+    if (world < 1 || o->rank < 0 || o->rank >= world)
+        return fgi_fail(err, FG_EINVAL, "rank is %d, world is %d: expected 0 <= rank < world",
+                        o->rank, o->world);
+    if (batch % world != 0)
+        return fgi_fail(err, FG_EINVAL, "batch_size %" PRId64 " is not a multiple of world %d",
+                        batch, world);
+    if (o->epoch < 0 || o->position < 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "epoch %" PRId64 ", position %" PRId64 ": expected nonnegative integers",
+                        o->epoch, o->position);
+    return FG_OK;
+}
+
+static void take_options(fg_loader *loader, const fg_loader_options *o)
+{
+    loader->sampler = (fgi_sampler){.count = loader->dataset->count,
+                                    .batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size,
+                                    .shuffle = o->shuffle,
+                                    .drop_last = o->drop_last,
+                                    .seed = o->seed,
+                                    .rank = o->rank,
+                                    .world = o->world == 0 ? 1 : o->world};
+    if (fg_dataset_is_source(loader->dataset))
+        loader->sampler.shuffle &= o->shuffle_buffer > 1;
+    loader->rows = loader->sampler.batch / loader->sampler.world;
+    loader->run_ahead = o->run_ahead;
+    loader->is_synchronous = o->synchronous;
+    loader->slot_count = o->prefetch == 0 ? DEFAULT_SLOTS : o->prefetch;
+    loader->deliveries = (fgi_sample_position){.epoch = o->epoch, .position = o->position};
+    set_claims(loader, loader->deliveries);
+}
+
+/* How many rows a worker takes at a time: all where they are only copied and few, so that small
+ * batches cost one claim; else enough pieces to keep every worker busy. */
+static int64_t choose_chunk(const fg_loader *loader, int workers)
+{
+    int64_t pieces = (int64_t)workers * CHUNKS_A_WORKER;
+    if (!loader->dataset->reads_rows) {
+        const int64_t worth = loader->slot_bytes / CHUNK_BYTES;
+        pieces = worth < workers ? worth : workers;
+    }
+    if (pieces < 1 || workers <= 1)
+        pieces = 1;
+    return (loader->rows + pieces - 1) / pieces;
+}
+
+static fg_status make_slot(fg_loader *loader, slot *s, fg_error *err)
+{
+    const fg_dataset *dataset = loader->dataset;
+    s->batch = (fg_host_batch){.field_count = dataset->field_count,
+                               .fields = dataset->fields,
+                               .types = s->types,
+                               .data = (const void *const *)s->data,
+                               .size = loader->rows};
+    s->batch.indices = s->indices = fgi_calloc((size_t)loader->rows, sizeof(*s->indices));
+    if (s->indices == NULL)
+        return fgi_no_memory(err);
+    loader->slot_bytes = 0;
+    for (int f = 0; f < dataset->field_count; f++) {
+        const fg_type *sample = &dataset->fields[f].type;
+        s->types[f] = (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1};
+        s->types[f].dim[0] = loader->rows;
+        memcpy(&s->types[f].dim[1], sample->dim, (size_t)sample->rank * sizeof(sample->dim[0]));
+        size_t bytes;
+        if (__builtin_mul_overflow(dataset->row_bytes[f], (size_t)loader->rows, &bytes) ||
+            bytes > INT64_MAX / MOST_SLOTS / FG_MAX_FIELDS ||
+            (s->data[f] = fgi_alloc_aligned(bytes)) == NULL)
+            return fgi_no_memory(err);
+        loader->slot_bytes += (int64_t)bytes;
+    }
+    return FG_OK;
+}
+
+static fg_status make_slots(fg_loader *loader, fg_error *err)
+{
+    if (loader->stream == NULL && !fgi_sampler_has_batch(&loader->sampler, 0))
+        loader->slot_count = 0; /* no batch will ever come: a sample of any size costs nothing */
+    const size_t count = (size_t)loader->slot_count;
+    loader->slots = fgi_calloc(count, sizeof(*loader->slots));
+    loader->by_number = fgi_calloc(count, sizeof(slot *));
+    if (loader->slots == NULL || loader->by_number == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        FGI_TRY(make_slot(loader, &loader->slots[i], err));
+    loader->free_count = loader->slot_count;
+    return FG_OK;
+}
+
+static fg_status make_lock(fg_loader *loader, fg_error *err)
+{
+    FGI_TRY(fgi_mutex_init(&loader->lock, err));
+    loader->has_lock = true;
+    FGI_TRY(fgi_cond_init(&loader->work, err));
+    loader->has_work = true;
+    FGI_TRY(fgi_cond_init(&loader->ready, err));
+    loader->has_ready = true;
+    return FG_OK;
+}
+
+static fg_status start_workers(fg_loader *loader, int requested, fg_error *err)
+{
+    int workers = requested;
+    if (workers == 0) {
+        workers = fgi_cpu_count();
+        workers = workers < loader->slot_count ? workers : loader->slot_count;
+    }
+    if (loader->stream != NULL)
+        workers = 1; /* a source has one reader */
+    loader->chunk_rows = choose_chunk(loader, workers);
+    if (loader->is_synchronous || loader->slot_count == 0)
+        return FG_OK; /* nothing to do for a thread */
+    loader->threads = fgi_calloc((size_t)workers, sizeof(*loader->threads));
+    if (loader->threads == NULL)
+        return fgi_no_memory(err);
+    for (; loader->thread_count < workers; loader->thread_count++)
+        FGI_TRY(fgi_thread_start(&loader->threads[loader->thread_count], work, loader, err));
+    return FG_OK;
+}
+
+fg_status fg_loader_create(fg_dataset *dataset, const fg_loader_options *options, fg_loader **out,
+                           fg_error *err)
+{
+    *out = NULL;
+    const fg_loader_options defaults = {0};
+    const fg_loader_options *o = options == NULL ? &defaults : options;
+    FGI_TRY_RESERVED(fg_loader_options, options, err);
+    FGI_TRY(check_options(o, err));
+    fg_loader *loader = fgi_calloc(1, sizeof(*loader));
+    if (loader == NULL)
+        return fgi_no_memory(err);
+    loader->dataset = fgi_dataset_retain(dataset);
+    take_options(loader, o);
+    fg_status status = make_lock(loader, err);
+    if (status == FG_OK && fg_dataset_is_source(dataset))
+        status = fgi_stream_create(dataset, &loader->sampler,
+                                   loader->sampler.shuffle ? o->shuffle_buffer : 1, &loader->stream,
+                                   err);
+    if (status == FG_OK)
+        status = make_slots(loader, err);
+    if (status == FG_OK)
+        status = start_workers(loader, o->workers, err);
+    if (status != FG_OK) {
+        fg_loader_destroy(loader);
+        return status;
+    }
+    *out = loader;
+    return FG_OK;
+}
+
+static void join_workers(fg_loader *loader)
+{
+    if (loader->thread_count == 0)
+        return;
+    (void)pthread_mutex_lock(&loader->lock);
+    loader->is_stopping = true;
+    (void)pthread_cond_broadcast(&loader->work);
+    (void)pthread_mutex_unlock(&loader->lock);
+    for (int i = 0; i < loader->thread_count; i++)
+        fgi_thread_join(loader->threads[i]);
+}
+
+void fg_loader_destroy(fg_loader *loader)
+{
+    if (loader == NULL)
+        return;
+    join_workers(loader);
+    for (int i = 0; loader->slots != NULL && i < loader->slot_count; i++) {
+        for (int f = 0; f < loader->dataset->field_count; f++)
+            fgi_free_aligned(loader->slots[i].data[f]);
+        fgi_free(loader->slots[i].indices);
+    }
+    fgi_stream_destroy(loader->stream);
+    if (loader->has_ready)
+        (void)pthread_cond_destroy(&loader->ready);
+    if (loader->has_work)
+        (void)pthread_cond_destroy(&loader->work);
+    if (loader->has_lock)
+        (void)pthread_mutex_destroy(&loader->lock);
+    fg_dataset_destroy(loader->dataset);
+    fgi_free(loader->threads);
+    fgi_free((void *)loader->by_number);
+    fgi_free(loader->slots);
+    fgi_free(loader);
 }

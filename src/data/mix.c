@@ -269,10 +269,5 @@ fg_status fg_dataset_mix(fg_dataset *const *datasets, size_t count, const fg_mix
     static const fgi_gathered functions = {.gather_epoch = mix_gather, .destroy = mix_destroy};
     FGI_TRY(fgi_dataset_derive(&functions, m, datasets[0], m->count, out, err));
     (*out)->is_drawn = true;
-    const fg_status status = adopt(*out, m, err);
-    if (status != FG_OK) {
-        fg_dataset_destroy(*out);
-        *out = NULL;
-    }
-    return status;
+    return fgi_dataset_finish(out, adopt(*out, m, err));
 }

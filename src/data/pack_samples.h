@@ -48,7 +48,7 @@ enum { FGI_PACK_SAMPLE_NAME = 512 };
 const char *fgi_pack_sample_name(const fgi_pack_samples *s, const fgi_pack_sample *sample,
                                  char out[FGI_PACK_SAMPLE_NAME]);
 
-/* A kind of samples: arrays, or images, of which `encoding` says whether the device decodes them. */
+/* A kind of samples: arrays, or images, whose `encoding` says whether the device decodes them. */
 typedef struct fgi_sample_kind {
     /* Looks at the records, and sets s->encoding. May be NULL. */
     fg_status (*prepare)(fgi_pack_samples *s, fg_error *err);

@@ -252,13 +252,8 @@ fg_status fgi_split_datasets(const fgi_split *split, fg_dataset *train, fg_datas
     const int64_t *rest = split->rows + split->val_count;
     *out_train = NULL;
     FGI_TRY(fg_dataset_subset(val, split->rows, split->val_count, out_val, err));
-    const fg_status status =
-        fg_dataset_subset(train, rest, (size_t)train->count - split->val_count, out_train, err);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out_val);
-    *out_val = NULL;
-    return status;
+    const size_t count = (size_t)train->count - split->val_count;
+    return fgi_dataset_finish(out_val, fg_dataset_subset(train, rest, count, out_train, err));
 }
 
 fg_status fg_dataset_split(fg_dataset *parent, const fg_split_options *options,

@@ -40,15 +40,6 @@ struct fgi_stream {
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-static fg_status complete_error(fg_status status, int64_t number, fg_error *err)
-{
-    if (err->message[0] == '\0')
-        return fgi_fail(err, status, "sample %" PRId64 ": the source's reader returned %s", number,
-                        fg_status_name(status));
-    err->status = status;
-    return status;
-}
-
 static void close_reader(fgi_stream *s)
 {
     const fg_source_ops *ops = &s->dataset->source;
@@ -76,7 +67,7 @@ static fg_status take(fgi_stream *s, void *const *out_fields, fg_error *err)
     bool has_ended = false;
     const fg_status status = s->dataset->source.next(s->reader, out_fields, &has_ended, err);
     if (status != FG_OK)
-        return complete_error(status, s->taken, err);
+        return fgi_dataset_fail("source", status, s->taken, err);
     FGI_TRY(check_end(s, has_ended, err));
     s->has_ended = has_ended;
     s->taken += !has_ended;
@@ -110,7 +101,7 @@ static fg_status skip(fgi_stream *s, int64_t count, fg_error *err)
     if (ops->skip != NULL && count > 0) {
         const fg_status status = ops->skip(s->reader, count, err);
         s->taken = count;
-        return status == FG_OK ? FG_OK : complete_error(status, count, err);
+        return fgi_dataset_fail("source", status, count, err);
     }
     while (s->taken < count && !s->has_ended)
         FGI_TRY(take(s, NULL, err));
@@ -176,7 +167,7 @@ static fg_status open_block(fgi_stream *s, fgi_sample_position place, fg_error *
     const fg_status status =
         s->dataset->source.open(s->dataset->self, place.epoch, &s->reader, err);
     if (status != FG_OK)
-        return complete_error(status, 0, err);
+        return fgi_dataset_fail("source", status, 0, err);
     s->is_open = true;
     FGI_TRY(skip(s, s->place.position, err));
     while (s->block_count < s->capacity && !s->has_ended) {

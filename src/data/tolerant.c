@@ -101,12 +101,7 @@ fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out, fg_error *er
                          .gather_epoch = tolerant_gather,
                          .destroy = tolerant_destroy};
     FGI_TRY(fgi_view_create(&t->view, out, err));
-    const fg_status status = add_errors(t, *out, err);
-    if (status == FG_OK)
-        return FG_OK;
-    fg_dataset_destroy(*out);
-    *out = NULL;
-    return status;
+    return fgi_dataset_finish(out, add_errors(t, *out, err));
 }
 
 const char *fg_dataset_sample_error(const fg_dataset *dataset, int64_t index)

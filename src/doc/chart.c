@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "doc/html.h"
 #include "doc/svg_library.h"
+#include "input/json_file.h"
 
 static const double fence = 4; /* interquartile ranges beyond which a value is an outlier */
 
@@ -748,8 +749,8 @@ static fg_status put_file(const fgi_chart_file *f, const char *path, fgi_buf *ou
         fgi_chart_put_svg(out, f->charts, f->count);
     else if (fgi_ends_with(path, ".csv"))
         f->put_csv(f->self, out);
-    else if (!f->put_json(f->self, out))
-        return fgi_no_memory(err);
+    else
+        fgi_json_put(out, f->json(f->self), JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     return fgi_buf_status(out, err);
 }
 

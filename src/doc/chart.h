@@ -6,6 +6,7 @@
 #define FGI_DOC_CHART_H
 
 #include <fulgurite/base.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -70,7 +71,7 @@ typedef struct fgi_chart_file {
     size_t count;
     const void *self;
     void (*put_csv)(const void *self, fgi_buf *out);
-    bool (*put_json)(const void *self, fgi_buf *out); /* false: out of memory */
+    json_t *(*json)(const void *self); /* a new reference; NULL: out of memory */
 } fgi_chart_file;
 fg_status fgi_chart_file_write(const fgi_chart_file *file, const char *path, fg_error *err);
 fg_status fgi_chart_file_check(const char *path, fg_error *err);

@@ -607,18 +607,45 @@ void fgi_doc_heading(fgi_doc *d, int level, const char *format, ...)
     va_end(args);
 }
 
-void fgi_doc_say(fgi_doc *d, const char *class, const char *format, ...)
+/* A block of words, in a group; none if there are no words, unless it is an item. */
+static void put_block(fgi_doc *d, int group, const char *name, const char *format, va_list args)
 {
     fgi_buf words = {0};
-    va_list args;
-    va_start(args, format);
     fgi_buf_vprintf(&words, format, args);
-    va_end(args);
-    if (words.size > 0) {
-        enter(d, NO_GROUP);
-        d->form->say(d, class, words.data);
+    if (words.size > 0 || group == LIST) {
+        enter(d, group);
+        if (group == FACTS)
+            d->form->fact(d, name, words.data);
+        else if (group == LIST)
+            d->form->item(d, text_of(&words));
+        else
+            d->form->say(d, name, words.data);
     }
     done(d, &words);
+}
+
+void fgi_doc_say(fgi_doc *d, const char *class, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_block(d, NO_GROUP, class, format, args);
+    va_end(args);
+}
+
+void fgi_doc_item(fgi_doc *d, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_block(d, LIST, NULL, format, args);
+    va_end(args);
+}
+
+void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_block(d, FACTS, name, format, args);
+    va_end(args);
 }
 
 void fgi_doc_card(fgi_doc *d, const char *name, const char *words)
@@ -641,38 +668,35 @@ void fgi_doc_cards(fgi_doc *d, const fgi_field *fields, const json_t *o)
     done(d, &words);
 }
 
-void fgi_doc_item(fgi_doc *d, const char *format, ...)
-{
-    fgi_buf words = {0};
-    va_list args;
-    va_start(args, format);
-    fgi_buf_vprintf(&words, format, args);
-    va_end(args);
-    enter(d, LIST);
-    d->form->item(d, text_of(&words));
-    done(d, &words);
-}
-
-void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...)
-{
-    fgi_buf words = {0};
-    va_list args;
-    va_start(args, format);
-    fgi_buf_vprintf(&words, format, args);
-    va_end(args);
-    if (words.size > 0) {
-        enter(d, FACTS);
-        d->form->fact(d, name, words.data);
-    }
-    done(d, &words);
-}
-
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows)
 {
     if (json_array_size(rows) == 0)
         return;
     enter(d, NO_GROUP);
     d->form->table(d, class, fields, rows);
+}
+
+void fgi_doc_rows(fgi_doc *d, const char *class, const fgi_field *fields, json_t *take_rows)
+{
+    d->out->failed = d->out->failed || take_rows == NULL;
+    fgi_doc_table(d, class, fields, take_rows);
+    json_decref(take_rows);
+}
+
+void fgi_rows_insert(json_t *rows, json_t *take_row, const char *key, bool is_lowest_first,
+                     size_t most)
+{
+    size_t at = json_array_size(rows);
+    const double value = fgi_json_number(take_row, key);
+    for (; at > 0; at--) {
+        const double before = fgi_json_number(json_array_get(rows, at - 1), key);
+        if (isfinite(before) && !(is_lowest_first ? value < before : value > before))
+            break;
+        if (!isfinite(before) && !isfinite(value))
+            break;
+    }
+    (void)json_array_insert_new(rows, at, take_row);
+    (void)json_array_remove(rows, most);
 }
 
 void fgi_doc_advice(fgi_doc *d, const fgi_advice *advice)

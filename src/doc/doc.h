@@ -14,6 +14,7 @@
 #ifndef FGI_DOC_DOC_H
 #define FGI_DOC_DOC_H
 
+#include <fulgurite/data.h>
 #include <jansson.h>
 
 #include "doc/chart.h"
@@ -93,6 +94,8 @@ void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...) FG_PRIN
  * "runs" have a block per row on narrow screens, and their cells are cut after 40 columns; those of
  * class "narrow", to the width of a terminal. */
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows);
+/* The same of rows that are released; NULL: out of memory. */
+void fgi_doc_rows(fgi_doc *d, const char *class, const fgi_field *fields, json_t *take_rows);
 /* A bar of parts, of the page only: numbers `key` of the rows, with their `name` and `color`. */
 void fgi_doc_stack(fgi_doc *d, const json_t *rows, const char *key, double whole);
 /* A chart, of the page only. */
@@ -107,6 +110,12 @@ void fgi_doc_details(fgi_doc *d, const char *summary, const char *text);
 /* Makes the page write what it has held back; then d->out accepts markup. */
 void fgi_doc_raw(fgi_doc *d);
 
+/* Inserts a row, which is released, so that the highest number of a member is first, or the lowest;
+ * unknown ones are last, and equal ones keep their order. Drops the last of more than `most` rows.
+ */
+void fgi_rows_insert(json_t *rows, json_t *take_row, const char *key, bool is_lowest_first,
+                     size_t most);
+
 /* The words of a value. */
 void fgi_field_put(fgi_buf *out, const fgi_field *field, const json_t *row);
 void fgi_kind_put(fgi_buf *out, fgi_kind kind, double value);
@@ -118,5 +127,11 @@ double fgi_field_part(const fgi_field *field, const json_t *row, double most);
 double fgi_field_most(const fgi_field *field, const json_t *rows);
 /* Text of a file without control characters, which could be terminal escape sequences. */
 void fgi_put_plain(fgi_buf *out, const char *text);
+
+/* The sample as a data URI with a picture of at most 96 pixels on each side (fgi_free), as the
+ * dataset gives it: without the augmentations of the step. Its first field is an image if it is
+ * T[H,W], T[H,W,1 or 3], has as many values as `given` ([H, W, C], 0: unknown), or is encoded for
+ * the device (fg_dataset_encoding). NULL: it is not an image, or cannot be read. */
+char *fgi_thumbnail(const fg_dataset *dataset, int64_t index, const int64_t given[3]);
 
 #endif

@@ -1,7 +1,7 @@
-/* thumbnail.c - see thumbnail.h.
+/* thumbnail.c - a sample of a dataset as a small picture; see doc.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "doc/thumbnail.h"
+#include "doc/doc.h"
 
 #include <fulgurite/image.h>
 #include <math.h>

@@ -58,29 +58,25 @@ static size_t take_body(char *data, size_t unit, size_t count, void *self)
     return x->answer.failed ? 0 : size;
 }
 
+/* The value of a header "name: value\r\n"; false if it is another one. */
+static bool read_header(fgi_str header, const char *name, char *out, size_t room)
+{
+    const size_t size = strlen(name);
+    if (header.size <= size || !fgi_begins_nocase(header.data, name))
+        return false;
+    const fgi_str value = fgi_str_trim((fgi_str){header.data + size, header.size - size});
+    (void)snprintf(out, room, "%.*s", (int)value.size, value.data);
+    return true;
+}
+
 /* Called for headers and for the trailers after the body. */
-static size_t take_header(char *data, size_t unit, size_t count, void *self)
+static size_t take_header(const char *data, size_t unit, size_t count, void *self)
 {
     exchange *x = self;
-    const int size = (int)(unit * count);
-    static const char *const names[] = {"grpc-status:", "grpc-message:"};
-    for (int i = 0; i < 2; i++) {
-        const int length = (int)strlen(names[i]);
-        if (size <= length || !fgi_begins_nocase(data, names[i]))
-            continue;
-        int begin = length, end = size;
-        while (begin < end && data[begin] == ' ')
-            begin++;
-        while (end > begin && (data[end - 1] == '\r' || data[end - 1] == '\n'))
-            end--;
-        if (i == 0)
-            (void)snprintf(x->grpc_status, sizeof x->grpc_status, "%.*s", end - begin,
-                           data + begin);
-        else
-            (void)snprintf(x->grpc_message, sizeof x->grpc_message, "%.*s", end - begin,
-                           data + begin);
-    }
-    return unit * count;
+    const fgi_str header = {data, unit * count};
+    if (!read_header(header, "grpc-status:", x->grpc_status, sizeof x->grpc_status))
+        (void)read_header(header, "grpc-message:", x->grpc_message, sizeof x->grpc_message);
+    return header.size;
 }
 
 static struct curl_slist *headers_of(const fgi_http_request *request)

@@ -39,6 +39,11 @@ void fgi_host_tpu_looked(const fgi_host *host, const fgi_tpu_scan *scan, char *o
 /* Parses "v5litepod-8" into the generation (static) and the number of chips of the slice; false if
  * it is not a TPU type. */
 bool fgi_host_tpu_type(const char *type, const char **out_generation, int *out_chips);
+/* "v5litepod-8" for eight chips of v5e; "" for a generation that is not known. */
+void fgi_host_tpu_type_name(const char *generation, int chips, char out[32]);
+/* Sets the chips per host, "2,2,1", and with the hosts of the slice, "1,1,2", its size; false, with
+ * the rest unchanged, if one of them is invalid. */
+bool fgi_tpu_scan_set_slice(fgi_tpu_scan *scan, const char *per_host, const char *bounds);
 
 /* ---- processes that use a device ------------------------------------------------------------- */
 

@@ -172,6 +172,14 @@ bool fgi_host_tpu_type(const char *type, const char **out_generation, int *out_c
     return false;
 }
 
+void fgi_host_tpu_type_name(const char *generation, int chips, char out[32])
+{
+    const struct generation *g = generation_named(generation);
+    out[0] = '\0';
+    if (g)
+        (void)snprintf(out, 32, "%s-%d", g->type, chips * g->type_unit);
+}
+
 /* "2,4,1" */
 static bool read_bounds(const char *text, int out[3])
 {
@@ -185,6 +193,21 @@ static bool read_bounds(const char *text, int out[3])
     }
     for (int i = 0; i < 3; i++)
         out[i] = (int)bound[i];
+    return true;
+}
+
+bool fgi_tpu_scan_set_slice(fgi_tpu_scan *scan, const char *per_host, const char *bounds)
+{
+    int chips[3], hosts[3];
+    if (!read_bounds(per_host, chips))
+        return false;
+    memcpy(scan->host_bounds, chips, sizeof chips);
+    if (!read_bounds(bounds, hosts))
+        return false;
+    for (int i = 0; i < 3; i++)
+        scan->slice_bounds[i] = chips[i] * hosts[i];
+    scan->hosts = hosts[0] * hosts[1] * hosts[2];
+    scan->slice_chips = scan->slice_bounds[0] * scan->slice_bounds[1] * scan->slice_bounds[2];
     return true;
 }
 
@@ -212,19 +235,13 @@ static void read_environment(const fgi_host *host, fgi_tpu_scan *scan)
     const char *bounds = either(host, "TPU_HOST_BOUNDS", "TPU_PROCESS_BOUNDS");
     const char *worker = either(host, "TPU_WORKER_ID", "CLOUD_TPU_TASK_ID");
     const char *names = fgi_host_variable(host, "TPU_WORKER_HOSTNAMES");
-    int hosts[3];
     scan->hosts = names ? count_names(names) : 1;
     if (type)
         (void)snprintf(scan->type, sizeof scan->type, "%.31s", type);
     if (worker && fgi_host_is_number(worker) && strlen(worker) < 7)
         scan->worker = (int)strtol(worker, NULL, 10);
-    if (per_host && read_bounds(per_host, scan->host_bounds) && bounds &&
-        read_bounds(bounds, hosts)) {
-        for (int i = 0; i < 3; i++)
-            scan->slice_bounds[i] = scan->host_bounds[i] * hosts[i];
-        scan->hosts = hosts[0] * hosts[1] * hosts[2];
-        scan->slice_chips = scan->slice_bounds[0] * scan->slice_bounds[1] * scan->slice_bounds[2];
-    }
+    if (per_host)
+        (void)fgi_tpu_scan_set_slice(scan, per_host, bounds ? bounds : "");
 }
 
 void fgi_host_tpu_scan(const fgi_host *host, fgi_tpu_scan *out)

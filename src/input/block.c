@@ -4,18 +4,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/block.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 #define ZLIB_CONST /* zlib does not modify its input */
 #include <zlib.h>
 #include "base/alloc.h"
 #include "base/error.h"
 
 /* Deflate's maximum compression ratio is 1,032 to 1. */
-enum { LARGEST_RATIO = 1032, SMALLEST_ESTIMATE = 4096 };
+enum { LARGEST_RATIO = 1032, SMALLEST_ESTIMATE = 4096, BUFFER_BYTES = 1 << 18 };
 
 fg_status fgi_block_alloc(size_t size, fgi_block *out, fg_error *err)
 {
@@ -41,7 +38,7 @@ static void *zlib_alloc(void *self, unsigned count, unsigned size)
 
 static void zlib_free(void *self, void *block) { fgi_free(block); }
 
-/* A gzip file being decompressed into one growing block. */
+/* A gzip file being decompressed into one growing block, or through a buffer to a file. */
 typedef struct inflater {
     z_stream stream;
     const char *name;
@@ -49,6 +46,8 @@ typedef struct inflater {
     size_t size, taken; /* input */
     unsigned char *out;
     size_t made, capacity, limit;
+    int to;           /* the file, or -1 */
+    uint64_t written; /* to it */
 } inflater;
 
 static fg_status fail_at(const inflater *in, const char *what, fg_error *err)
@@ -70,10 +69,21 @@ static size_t estimate_size(const unsigned char *data, size_t size, size_t limit
     return estimate < limit ? estimate : limit;
 }
 
+/* Writes the buffer to the file. */
+static fg_status flush(inflater *in, fg_error *err)
+{
+    const size_t size = in->made;
+    in->written += size;
+    in->made = 0;
+    return fgi_write_all(in->to, "the temporary file of its content", in->out, size, err);
+}
+
 static fg_status make_room(inflater *in, fg_error *err)
 {
     if (in->made < in->capacity)
         return FG_OK;
+    if (in->to >= 0)
+        return flush(in, err);
     if (in->capacity >= in->limit)
         return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: decompresses to more than %zu bytes",
                         in->name, in->taken, in->limit);
@@ -128,23 +138,28 @@ static fg_status inflate_all(inflater *in, fg_error *err)
     }
 }
 
+static fg_status run(inflater *in, fg_error *err)
+{
+    in->stream.zalloc = zlib_alloc;
+    in->stream.zfree = zlib_free;
+    if (inflateInit2(&in->stream, 16 + MAX_WBITS) != Z_OK) /* 16: gzip, not zlib */
+        return fgi_no_memory(err);
+    const fg_status status = inflate_all(in, err);
+    (void)inflateEnd(&in->stream);
+    return status;
+}
+
 fg_status fgi_block_inflate(const char *name, const unsigned char *data, size_t size,
                             size_t limit_bytes, fgi_block *out, fg_error *err)
 {
     *out = (fgi_block){0};
-    inflater in = {.name = name, .data = data, .size = size, .limit = limit_bytes};
-    in.stream.zalloc = zlib_alloc;
-    in.stream.zfree = zlib_free;
-    if (inflateInit2(&in.stream, 16 + MAX_WBITS) != Z_OK) /* 16: gzip, not zlib */
-        return fgi_no_memory(err);
-    const fg_status status = inflate_all(&in, err);
-    (void)inflateEnd(&in.stream);
-    if (status != FG_OK) {
+    inflater in = {.name = name, .data = data, .size = size, .limit = limit_bytes, .to = -1};
+    const fg_status status = run(&in, err);
+    if (status == FG_OK)
+        *out = (fgi_block){.data = in.out, .size = in.made, .owned = in.out};
+    else
         fgi_free_aligned(in.out);
-        return status;
-    }
-    *out = (fgi_block){.data = in.out, .size = in.made, .owned = in.out};
-    return FG_OK;
+    return status;
 }
 
 fg_status fgi_block_open(const char *path, size_t limit_bytes, fgi_block *out, fg_error *err)
@@ -162,89 +177,22 @@ fg_status fgi_block_open(const char *path, size_t limit_bytes, fgi_block *out, f
     return status;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-/* A gzip file being decompressed to another one, a buffer at a time. */
-typedef struct file_inflater {
-    z_stream stream;
-    int from, to;
-    const char *path;
-    uint64_t taken, made;
-    unsigned char in[1 << 16], out[1 << 18];
-} file_inflater;
-
-/* More input; *out_end: there is none. */
-static fg_status refill(file_inflater *f, bool *out_end, fg_error *err)
+fg_status fgi_inflate_file(const char *path, int to, uint64_t *out_size, fg_error *err)
 {
-    ssize_t got;
-    do
-        got = read(f->from, f->in, sizeof(f->in));
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return fgi_fail_errno(err, "read", f->path);
-    *out_end = got == 0;
-    f->taken += (uint64_t)got;
-    f->stream.next_in = f->in;
-    f->stream.avail_in = (unsigned)got;
-    return FG_OK;
-}
-
-/* One call of inflate, whose output is written. If it fills the buffer, there may be more. */
-static fg_status inflate_part(file_inflater *f, int *out_result, fg_error *err)
-{
-    z_stream *z = &f->stream;
-    z->next_out = f->out;
-    z->avail_out = sizeof(f->out);
-    *out_result = inflate(z, Z_NO_FLUSH);
-    if (*out_result == Z_MEM_ERROR)
-        return fgi_no_memory(err);
-    if (*out_result != Z_OK && *out_result != Z_STREAM_END && *out_result != Z_BUF_ERROR)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte %" PRIu64 ": %s", f->path,
-                        f->taken - z->avail_in, z->msg != NULL ? z->msg : "corrupt gzip data");
-    const size_t size = sizeof(f->out) - z->avail_out;
-    f->made += size;
-    return fgi_write_all(f->to, "the temporary file of its content", f->out, size, err);
-}
-
-static fg_status inflate_members(file_inflater *f, fg_error *err)
-{
-    bool is_end = false, is_inside = true;
-    int result = Z_OK;
-    for (;;) {
-        if (f->stream.avail_in == 0)
-            FGI_TRY(refill(f, &is_end, err));
-        if (is_end)
-            break;
-        if (!is_inside && inflateReset(&f->stream) != Z_OK) /* another member follows */
-            return fgi_fail(err, FG_EINTERNAL, "%s: inflateReset failed", f->path);
-        do
-            FGI_TRY(inflate_part(f, &result, err));
-        while (result == Z_OK && f->stream.avail_out == 0);
-        is_inside = result != Z_STREAM_END;
-    }
-    return is_inside ? fgi_fail(err, FG_EFORMAT, "%s: byte %" PRIu64 ": the gzip file is truncated",
-                                f->path, f->taken)
-                     : FG_OK;
-}
-
-fg_status fgi_inflate_file(int from, const char *path, int to, uint64_t *out_size, fg_error *err)
-{
+    fgi_mapping mapping;
     *out_size = 0;
-    file_inflater *f = fgi_calloc(1, sizeof(*f));
-    if (f == NULL)
-        return fgi_no_memory(err);
-    f->from = from;
-    f->to = to;
-    f->path = path;
-    f->stream.zalloc = zlib_alloc;
-    f->stream.zfree = zlib_free;
-    fg_status status = FG_ENOMEM;
-    if (inflateInit2(&f->stream, 16 + MAX_WBITS) != Z_OK)
-        status = fgi_no_memory(err);
-    else
-        status = inflate_members(f, err);
-    (void)inflateEnd(&f->stream);
-    *out_size = f->made;
-    fgi_free(f);
+    FGI_TRY(fgi_file_map(path, &mapping, err));
+    inflater in = {.name = path,
+                   .data = mapping.data,
+                   .size = mapping.size,
+                   .out = fgi_alloc_aligned(BUFFER_BYTES),
+                   .capacity = BUFFER_BYTES,
+                   .to = to};
+    fg_status status = in.out != NULL ? run(&in, err) : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = flush(&in, err);
+    *out_size = in.written;
+    fgi_free_aligned(in.out);
+    fgi_file_unmap(&mapping);
     return status;
 }

@@ -28,8 +28,7 @@ fg_status fgi_block_inflate(const char *name, const unsigned char *data, size_t 
                             size_t limit_bytes, fgi_block *out, fg_error *err);
 void fgi_block_fini(fgi_block *block);
 
-/* Decompresses a gzip file, open at its beginning, to the end of another one. `path` is that of the
- * gzip file, for messages. Errors: FG_EFORMAT, FG_EIO, FG_ENOMEM. */
-fg_status fgi_inflate_file(int from, const char *path, int to, uint64_t *out_size, fg_error *err);
+/* Decompresses a gzip file to the end of an open one. Errors: FG_EFORMAT, FG_EIO, FG_ENOMEM. */
+fg_status fgi_inflate_file(const char *path, int to, uint64_t *out_size, fg_error *err);
 
 #endif

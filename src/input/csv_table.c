@@ -548,10 +548,7 @@ static fg_status add_row(fgi_csv *csv, scan *s, fg_error *err)
         status = add_fault(csv, err);
     }
     FGI_TRY(status);
-    size_t *rows = fgi_grow(csv->rows, csv->row_count, &csv->row_capacity, sizeof(*rows));
-    if (rows == NULL)
-        return fgi_no_memory(err);
-    csv->rows = rows;
+    FGI_TRY_GROW(csv->rows, csv->row_count, csv->row_capacity, err);
     csv->rows[csv->row_count++] = begin;
     if (s->at - begin > csv->longest_row)
         csv->longest_row = s->at - begin;
@@ -694,13 +691,13 @@ static bool has_decimal_comma(const fgi_csv *csv)
 }
 
 /* The delimiter with the most columns; but commas are decimal ones if another says so. */
-static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
+static void detect_delimiter(fgi_csv *csv, fg_csv_layout *out)
 {
     int candidates = 0;
     size_t begin;
     for (const char *d = ";\t|,"; *d != '\0'; d++) {
         csv->delimiter = *d;
-        const size_t columns = even_columns(csv, 0, &begin);
+        const int64_t columns = (int64_t)even_columns(csv, 0, &begin);
         candidates += columns > 1;
         if (columns <= out->column_count)
             continue;
@@ -710,7 +707,7 @@ static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
         out->column_count = columns;
         out->delimiter = columns > 1 ? *d : ',';
     }
-    out->is_certain = candidates == 1;
+    out->delimiter_is_certain = candidates == 1;
     csv->delimiter = out->delimiter;
 }
 
@@ -732,27 +729,26 @@ static fg_status check_lines_above(fgi_csv *csv, fg_error *err)
     return FG_OK;
 }
 
-static fg_status detect_header(fgi_csv *csv, fgi_csv_detected *out, fg_error *err)
+static fg_status detect_header(fgi_csv *csv, fg_csv_layout *out, fg_error *err)
 {
     fgi_csv_row row;
     scan s = {.csv = csv};
     skip_empty_lines(&s);
     scan again = s;
     scan_row(&s);
-    csv->column_count = out->column_count;
+    csv->column_count = (size_t)out->column_count;
     csv->longest_row = s.at - again.at;
     FGI_TRY(fgi_csv_row_init(csv, &row, err));
     again.row = &row;
     scan_row(&again);
-    out->has_header = !fgi_csv_row_is_data(row.cells, csv->column_count, NULL);
+    out->no_header = fgi_csv_row_is_data(row.cells, csv->column_count, NULL);
     fgi_csv_row_fini(&row);
     return FG_OK;
 }
 
-fg_status fgi_csv_detect(const char *name, fgi_block *take_block, fgi_csv_detected *out,
-                         fg_error *err)
+fg_status fgi_csv_detect(const char *name, fgi_block *take_block, fg_csv_layout *out, fg_error *err)
 {
-    *out = (fgi_csv_detected){.delimiter = ','};
+    *out = (fg_csv_layout){.delimiter = ','};
     fgi_csv csv = {.name = name,
                    .block = *take_block,
                    .text = (const char *)take_block->data,

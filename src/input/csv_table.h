@@ -4,6 +4,7 @@
 #ifndef FGI_INPUT_CSV_TABLE_H
 #define FGI_INPUT_CSV_TABLE_H
 
+#include <fulgurite/data.h>
 #include "base/arena.h"
 #include "base/text.h"
 #include "input/block.h"
@@ -67,16 +68,8 @@ fg_status fgi_csv_parse(const char *name, fgi_block *take_block, const fgi_csv_l
                         fgi_csv *out, fg_error *err);
 void fgi_csv_fini(fgi_csv *csv);
 
-/* The layout of a table, from its first rows. */
-typedef struct fgi_csv_detected {
-    char delimiter;
-    bool is_certain;     /* no other delimiter divides the rows evenly */
-    bool has_header;     /* the first row is probably not data */
-    size_t column_count; /* 0: no delimiter divides the rows evenly */
-} fgi_csv_detected;
-
-/* Takes ownership of the block, also on failure. */
-fg_status fgi_csv_detect(const char *name, fgi_block *take_block, fgi_csv_detected *out,
+/* The layout of a table, from its first rows. Takes ownership of the block, also on failure. */
+fg_status fgi_csv_detect(const char *name, fgi_block *take_block, fg_csv_layout *out,
                          fg_error *err);
 
 fg_status fgi_csv_row_init(const fgi_csv *csv, fgi_csv_row *out, fg_error *err);

@@ -90,10 +90,12 @@ json_t *fgi_json_reals(const double *values, size_t count)
     return array;
 }
 
-void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
+void fgi_json_put(fgi_buf *out, json_t *take_root, size_t flags)
 {
-    if (!fgi_json_write(value, flags, out))
+    if (take_root == NULL || !fgi_json_write(take_root, flags, out))
         out->failed = true;
+    fgi_buf_putc(out, '\n');
+    json_decref(take_root);
 }
 
 /* ---- members --------------------------------------------------------------------------------- */

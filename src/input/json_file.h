@@ -33,7 +33,9 @@ char *fgi_json_text(const json_t *value, size_t flags);
 /* A string; null for NULL, "" and what is not UTF-8, which JSON cannot represent. A new reference.
  */
 json_t *fgi_json_string(const char *text);
-void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
+/* Appends a value, which is released, and a line end. out fails if it is NULL, out of memory, or
+ * cannot be represented. */
+void fgi_json_put(fgi_buf *out, json_t *take_root, size_t flags);
 /* Numbers; null for one that is not finite. A new reference. */
 json_t *fgi_json_reals(const double *values, size_t count);
 

@@ -66,46 +66,37 @@ static fg_status open_data(fgi_zip *z, const unsigned char *data, size_t size, f
     return status;
 }
 
-static fg_status create(const char *name, fgi_zip **out, fg_error *err)
-{
-    fgi_zip *z = fgi_calloc(1, sizeof(*z));
-    *out = z;
-    if (z == NULL || (z->name = fgi_strdup(name)) == NULL)
-        return fgi_no_memory(err);
-    if (!libzip_is_loaded())
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "%s: reading ZIP archives requires libzip, which is not installed\n"
-                        "sudo apt-get install libzip4, or save each array as .npy",
-                        name);
-    return FG_OK;
-}
-
-static fg_status finish(fgi_zip **zip, fg_status status)
-{
-    if (status == FG_OK)
-        return FG_OK;
-    fgi_zip_close(*zip);
-    *zip = NULL;
-    return status;
-}
-
 fg_status fgi_zip_open_memory(const char *name, const unsigned char *data, size_t size,
                               fgi_zip **out, fg_error *err)
 {
-    fg_status status = create(name, out, err);
-    if (status == FG_OK)
-        status = open_data(*out, data, size, err);
-    return finish(out, status);
+    fgi_zip *z = fgi_calloc(1, sizeof(*z));
+    fg_status status;
+    *out = NULL;
+    FGI_DONE(z != NULL && (z->name = fgi_strdup(name)) != NULL ? FG_OK : fgi_no_memory(err));
+    if (!libzip_is_loaded())
+        FGI_DONE(fgi_fail(err, FG_EUNSUPPORTED,
+                          "%s: reading ZIP archives requires libzip, which is not installed\n"
+                          "sudo apt-get install libzip4, or save each array as .npy",
+                          name));
+    FGI_DONE(open_data(z, data, size, err));
+    *out = z;
+    return FG_OK;
+done:
+    fgi_zip_close(z);
+    return status;
 }
 
 fg_status fgi_zip_open(const char *path, fgi_zip **out, fg_error *err)
 {
-    fg_status status = create(path, out, err);
+    fgi_mapping mapping;
+    *out = NULL;
+    FGI_TRY(fgi_file_map(path, &mapping, err));
+    const fg_status status = fgi_zip_open_memory(path, mapping.data, mapping.size, out, err);
     if (status == FG_OK)
-        status = fgi_file_map(path, &(*out)->mapping, err);
-    if (status == FG_OK)
-        status = open_data(*out, (*out)->mapping.data, (*out)->mapping.size, err);
-    return finish(out, status);
+        (*out)->mapping = mapping;
+    else
+        fgi_file_unmap(&mapping);
+    return status;
 }
 
 void fgi_zip_close(fgi_zip *zip)

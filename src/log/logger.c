@@ -73,14 +73,11 @@ static fg_status append(fgi_logger *logger, const fg_logger_ops *ops, void *self
     if (ops->name == NULL || ops->log == NULL)
         return fgi_fail(err, FG_EINVAL, "logger '%s' has no %s", ops->name != NULL ? ops->name : "",
                         ops->name == NULL ? "name" : "log function");
-    slot *grown = fgi_grow(logger->at, logger->count, &logger->capacity, sizeof *grown);
-    if (grown == NULL)
-        return fgi_no_memory(err);
-    logger->at = grown;
-    grown[logger->count] = (slot){.ops = ops, .self = self};
+    FGI_TRY_GROW(logger->at, logger->count, logger->capacity, err);
+    logger->at[logger->count] = (slot){.ops = ops, .self = self};
     if (ops->has_thread)
         FGI_TRY(fgi_logger_thread_create(ops, self, FGI_LOGGER_PATIENCE_NS,
-                                         &grown[logger->count].thread, err));
+                                         &logger->at[logger->count].thread, err));
     logger->count++;
     logger->has_items |= ops->item != NULL;
     return FG_OK;

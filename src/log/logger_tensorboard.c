@@ -4,33 +4,254 @@
  * Each fit writes one more file. Before, events after the checkpoint that it continues from are
  * removed from the earlier files; lines that they lack, because the process was killed or the
  * logger was not used, are added from metrics.jsonl.
- * Sources: tensorboard/compat/proto/summary.proto (Image, HistogramProto), graph.proto,
- * attr_value.proto; tensorboard/plugins/text/metadata.py.
+ *
+ * A file is a sequence of records: length u64, its checksum u32, data, checksum u32, little-endian;
+ * the data are an Event (event.proto). The first one has the version of the format.
+ * Sources: tensorboard/compat/proto (event.proto, summary.proto, graph.proto, attr_value.proto);
+ * tensorboard/summary/writer/record_writer.py; tensorboard/plugins/text/metadata.py; TensorFlow,
+ * "TFRecord and tf.train.Example".
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
 #include <fulgurite/image.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "log/event_file.h"
+#include "log/event.pb-c.h"
 #include "log/log_file.h"
 #include "log/logger.h"
 
 enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2 };
+enum { HEADER = 12, FOOTER = 4, SESSION_START = 1, NAME_SIZE = 256 };
 enum { TYPE_FLOAT = 1, TYPE_STRING = 7, CLASS_TENSOR = 2, PRODUCER = 22 };
+
+/* What the event files of a folder contain. */
+typedef struct event_past {
+    int64_t lines;      /* of the log */
+    int64_t last_step;  /* of these; -1: none */
+    int64_t last_lines; /* lines of that step */
+    int64_t newest;     /* the time in the name of the newest file, 0: none */
+} event_past;
 
 typedef struct board {
     fgi_log_file file;
-    fgi_event_past past;
+    event_past past;
     bool has_settings;
     bool histograms; /* of the weights in checkpoints */
     int64_t seen;    /* lines of the history with the last step of the files */
 } board;
+
+#define PREFIX "events.out.tfevents."
+#define SUFFIX ".fulgurite"
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static void put_number(fgi_buf *out, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        fgi_buf_putc(out, (char)(unsigned char)(value >> (8 * i)));
+}
+
+typedef struct sink {
+    ProtobufCBuffer base;
+    fgi_buf *out;
+} sink;
+
+static void append(ProtobufCBuffer *self, size_t size, const uint8_t *data)
+{
+    fgi_buf_add(((sink *)self)->out, data, size);
+}
+
+/* Appends a record. A log line is an event with a summary of plain scalars (simple_value), which no
+ * other event has. */
+static void put_event(fgi_buf *out, const Fulgurite__Tb__Event *event)
+{
+    const size_t size = fulgurite__tb__event__get_packed_size(event), start = out->size;
+    sink to = {.base = {.append = append}, .out = out};
+    put_number(out, size, 8);
+    if (!out->failed)
+        put_number(out, fgi_crc32c_masked(out->data + start, 8), 4);
+    (void)fulgurite__tb__event__pack_to_buffer(event, &to.base);
+    if (!out->failed)
+        put_number(out, fgi_crc32c_masked(out->data + start + HEADER, size), 4);
+}
+
+/* Appends the records at the start of a file. Readers forget what they have read of the steps
+ * starting at `first`. */
+static void put_start(fgi_buf *out, int64_t first, double wall_time)
+{
+    static char version[] = "brain.Event:2";
+    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
+    Fulgurite__Tb__SessionLog session = FULGURITE__TB__SESSION_LOG__INIT;
+    event.has_wall_time = session.has_status = 1;
+    event.wall_time = wall_time;
+    event.file_version = version;
+    put_event(out, &event);
+    session.status = SESSION_START;
+    event.file_version = NULL;
+    event.session_log = &session;
+    event.has_step = 1;
+    event.step = first;
+    put_event(out, &event);
+}
+
+/* ---- earlier files --------------------------------------------------------------------------- */
+
+static uint64_t get_number(const unsigned char *at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+/* The size of the record's data; false if the record is incomplete or damaged. */
+static bool get_record(const unsigned char *data, size_t size, size_t *out_size)
+{
+    if (size < HEADER + FOOTER || get_number(data + 8, 4) != fgi_crc32c_masked(data, 8))
+        return false;
+    const uint64_t length = get_number(data, 8);
+    if (length > size - HEADER - FOOTER)
+        return false;
+    *out_size = (size_t)length;
+    return get_number(data + HEADER + length, 4) == fgi_crc32c_masked(data + HEADER, *out_size);
+}
+
+/* Only log lines have plain scalars. */
+static bool is_line(const Fulgurite__Tb__Event *event)
+{
+    return event->summary->n_value == 0 || event->summary->value[0]->has_simple_value;
+}
+
+/* Whether the run keeps the event, which is counted if it is a line. */
+static bool keep(const Fulgurite__Tb__Event *event, const fg_log_start *start, event_past *past)
+{
+    if (event->summary == NULL)
+        return true;
+    if (!is_line(event))
+        return event->step <= start->step;
+    if (!fgi_log_is_valid(start, event->step, past->lines))
+        return false;
+    past->lines++;
+    past->last_lines = event->step == past->last_step ? past->last_lines + 1 : 1;
+    past->last_step = event->step;
+    return true;
+}
+
+/* Appends the records that are kept. */
+static fg_status filter(const fgi_mapping *file, const fg_log_start *start, event_past *past,
+                        fgi_buf *out, fg_error *err)
+{
+    size_t size = 0;
+    bool has_no_memory = false;
+    ProtobufCAllocator memory = {
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &has_no_memory};
+    for (size_t at = 0; get_record(file->data + at, file->size - at, &size);
+         at += HEADER + size + FOOTER) {
+        Fulgurite__Tb__Event *event =
+            fulgurite__tb__event__unpack(&memory, size, file->data + at + HEADER);
+        if (has_no_memory)
+            return fgi_no_memory(err);
+        if (event != NULL && keep(event, start, past))
+            fgi_buf_add(out, file->data + at, HEADER + size + FOOTER);
+        fulgurite__tb__event__free_unpacked(event, &memory);
+    }
+    return fgi_buf_status(out, err);
+}
+
+static fg_status cut_file(const char *path, const fg_log_start *start, event_past *past,
+                          fg_error *err)
+{
+    fgi_mapping file = {0};
+    fgi_buf kept = {0};
+    FGI_TRY(fgi_file_map(path, &file, err));
+    fg_status status = filter(&file, start, past, &kept, err);
+    if (status == FG_OK && kept.size < file.size)
+        status = fgi_file_write_atomic(path, kept.data != NULL ? kept.data : "", kept.size, err);
+    fgi_buf_fini(&kept);
+    fgi_file_unmap(&file);
+    return status;
+}
+
+/* The time in a name of ours; 0: another file. */
+static int64_t time_in(const char *name)
+{
+    int64_t seconds = 0;
+    const char *digits = name + strlen(PREFIX);
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !fgi_ends_with(name, SUFFIX) ||
+        !fgi_parse_i64((fgi_str){digits, strcspn(digits, ".")}, &seconds))
+        return 0;
+    return seconds;
+}
+
+/* Replaces `name` by the next one of an event file in the order of names; false: there is none. */
+static bool next_file(DIR *folder, char name[NAME_SIZE])
+{
+    char next[NAME_SIZE] = "";
+    rewinddir(folder);
+    for (const struct dirent *e = readdir(folder); e != NULL; e = readdir(folder))
+        if (time_in(e->d_name) > 0 && strcmp(e->d_name, name) > 0 &&
+            (next[0] == '\0' || strcmp(e->d_name, next) < 0))
+            (void)snprintf(next, sizeof next, "%s", e->d_name);
+    memcpy(name, next, sizeof next);
+    return next[0] != '\0';
+}
+
+static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const char *name,
+                               event_past *past, fg_error *err)
+{
+    char *path = fgi_path_join(start->run_dir, name);
+    fg_status status = FG_OK;
+    if (path == NULL)
+        return fgi_no_memory(err);
+    past->newest = time_in(name) > past->newest ? time_in(name) : past->newest;
+    if (!is_new)
+        status = cut_file(path, start, past, err);
+    else if (unlink(path) != 0 && errno != ENOENT)
+        status = fgi_fail_errno(err, "remove", path);
+    fgi_free(path);
+    return status;
+}
+
+/* Finds the event files of a run and removes the events that do not belong to the checkpoint that
+ * it continues from, and incomplete records at their ends; the files themselves for a new run. Only
+ * files that have a name of file_name are changed. */
+static fg_status cut_files(const fg_log_start *start, bool is_new, event_past *out, fg_error *err)
+{
+    char name[NAME_SIZE] = "";
+    fg_status status = FG_OK;
+    DIR *folder = opendir(start->run_dir);
+    *out = (event_past){.last_step = -1};
+    if (folder == NULL)
+        return fgi_fail_errno(err, "open", start->run_dir);
+    while (status == FG_OK && next_file(folder, name))
+        status = cut_or_remove(start, is_new, name, out, err);
+    (void)closedir(folder);
+    return status;
+}
+
+/* The name of a new event file, a new string (fgi_free), or NULL: after `newest`, since readers
+ * open files in the order of their names, and ignore those before the newest they know. */
+static char *file_name(double wall_time, int64_t newest)
+{
+    fgi_buf name = {0};
+    char host[256] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        (void)snprintf(host, sizeof host, "unknown");
+    const int64_t now = (int64_t)wall_time;
+    fgi_buf_printf(&name, PREFIX "%010" PRId64 ".%s.%ld.0" SUFFIX, now > newest ? now : newest + 1,
+                   host, (long)getpid());
+    return fgi_buf_take(&name);
+}
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -46,7 +267,7 @@ static void put_summary(fgi_buf *out, Fulgurite__Tb__Value **values, size_t coun
     event.wall_time = wall_time;
     event.step = step;
     event.summary = &summary;
-    fgi_event_put(out, &event);
+    put_event(out, &event);
 }
 
 /* "train_loss" as "train/loss": TensorBoard groups by the part before the slash. */
@@ -338,7 +559,7 @@ static bool put_graph(fgi_buf *out, const fg_log_item *item)
         graph.node = list;
         event.wall_time = item->wall_time;
         event.graph_def = &graph;
-        fgi_event_put(out, &event);
+        put_event(out, &event);
     }
     fgi_free(list);
     fgi_free(nodes);
@@ -443,7 +664,7 @@ static void add_missing(void *self, json_t *json)
     const missing *m = self;
     fg_metric metrics[FGI_LOG_VALUES];
     fg_log_line line = fgi_log_line_of(json, metrics);
-    const fgi_event_past *past = &m->b->past;
+    const event_past *past = &m->b->past;
     m->b->seen += line.step == past->last_step;
     if (line.step < past->last_step ||
         (line.step == past->last_step && m->b->seen <= past->last_lines))
@@ -456,7 +677,7 @@ static void add_missing(void *self, json_t *json)
 
 static fg_status place(board *b, const fg_log_start *start, fg_error *err)
 {
-    char *name = fgi_event_file_name(start->wall_time, b->past.newest);
+    char *name = file_name(start->wall_time, b->past.newest);
     fgi_log_file_close(&b->file);
     if (name == NULL)
         return fgi_no_memory(err);
@@ -474,9 +695,9 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
     int64_t lines;
     b->seen = 0;
     fgi_buf_clear(&b->file.kept);
-    FGI_TRY(fgi_event_files_cut(start, is_new, &b->past, err));
+    FGI_TRY(cut_files(start, is_new, &b->past, err));
     FGI_TRY(place(b, start, err));
-    fgi_event_put_start(&b->file.kept, is_new ? 0 : start->step + 1, start->wall_time);
+    put_start(&b->file.kept, is_new ? 0 : start->step + 1, start->wall_time);
     const fg_log_item config = {.kind = FG_LOG_TEXT,
                                 .name = "config",
                                 .text = start->config,

@@ -261,15 +261,10 @@ static void *run(void *self)
 
 static fg_status start(fgi_logger_thread *t, fg_error *err)
 {
-    FGI_TRY(fgi_mutex_init(&t->mutex, err));
-    fg_status status = fgi_cond_init(&t->changed, err);
-    if (status == FG_OK) {
-        status = fgi_thread_start(&t->thread, run, t, err);
-        if (status != FG_OK)
-            (void)pthread_cond_destroy(&t->changed);
-    }
+    FGI_TRY(fgi_monitor_init(&t->mutex, &t->changed, err));
+    const fg_status status = fgi_thread_start(&t->thread, run, t, err);
     if (status != FG_OK)
-        (void)pthread_mutex_destroy(&t->mutex);
+        fgi_monitor_fini(&t->mutex, &t->changed);
     return status;
 }
 

@@ -74,7 +74,7 @@ fg_status fgi_logger_thread_create(const fg_logger_ops *ops, void *self, int64_t
  * wait in the queue. A failure is that of the logger, which is not called again. The others return
  * at once, but of a required logger, `sync`, which flushes first, and `flush` with can_wait wait
  * for the result, which they return. FG_ENOMEM: the log of a required logger will lack lines. */
-fg_status fgi_logger_thread_call(fgi_logger_thread *t, const fgi_logger_call *call, int64_t *lines,
+fg_status fgi_logger_thread_call(fgi_logger_thread *t, const fgi_logger_call *from, int64_t *lines,
                                  fg_error *err);
 /* Waits until the queue is empty or the patience ends, and reports the lines that were dropped or
  * are still waiting. */

@@ -9,6 +9,16 @@
 #include "base/error.h"
 #include "mesh/mesh.h"
 
+bool fgi_next_word(const char **text, const char *end, char separator, fgi_str *out)
+{
+    if (*text == NULL)
+        return false;
+    const char *stop = memchr(*text, separator, (size_t)(end - *text));
+    *out = fgi_str_trim((fgi_str){*text, (size_t)((stop != NULL ? stop : end) - *text)});
+    *text = stop != NULL ? stop + 1 : NULL;
+    return true;
+}
+
 static fg_status bad(const char *text, const char *why, fg_error *err)
 {
     return fgi_fail(
@@ -30,23 +40,21 @@ static bool is_in(const fgi_device_list *list, int device)
 /* "0,2,5": numbers separated by commas. */
 static fg_status parse_list(const char *text, fgi_str rest, fgi_device_list *out, fg_error *err)
 {
-    while (true) {
-        const char *comma = memchr(rest.data, ',', rest.size);
-        const size_t size = comma != NULL ? (size_t)(comma - rest.data) : rest.size;
+    const char *at = rest.data, *end = rest.data + rest.size;
+    fgi_str word;
+    while (fgi_next_word(&at, end, ',', &word)) {
         int64_t device;
-        if (!fgi_parse_i64(fgi_str_trim((fgi_str){rest.data, size}), &device))
+        if (!fgi_parse_i64(word, &device))
             return bad(text, "is not a list of integers", err);
         if (device < 0 || device >= FGI_DEVICES_MAX)
             return bad(text, "has a negative number: device indices start at 0", err);
         if (is_in(out, (int)device))
             return bad(text, "names a device twice", err);
-        out->index[out->count++] = (int)device;
-        if (comma == NULL)
-            return FG_OK;
         if (out->count == FGI_DEVICES_MAX)
             return bad(text, "has too many devices", err);
-        rest = (fgi_str){comma + 1, rest.size - size - 1};
+        out->index[out->count++] = (int)device;
     }
+    return FG_OK;
 }
 
 fg_status fgi_device_list_parse(const char *text, fgi_device_list *out, fg_error *err)

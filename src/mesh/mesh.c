@@ -139,18 +139,15 @@ static fg_status parse_axes(const fgi_mesh *mesh, const char *option, const char
                             fgi_axis_set *out, fg_error *err)
 {
     char names[256];
+    fgi_str name;
     *out = 0;
-    for (const char *at = text; at != NULL;) {
-        const char *comma = strchr(at, ',');
-        const fgi_str name =
-            fgi_str_trim((fgi_str){at, comma != NULL ? (size_t)(comma - at) : strlen(at)});
+    for (const char *at = text; fgi_next_word(&at, text + strlen(text), ',', &name);) {
         const int axis = fgi_mesh_find_axis(mesh, name);
         if (axis < 0)
             return fgi_fail(err, FG_EINVAL, "%s \"%s\": '%.*s' is not an axis of the mesh %s",
                             option, text, (int)name.size, name.data,
                             fgi_mesh_format(mesh, names, sizeof names));
         *out = (fgi_axis_set)(*out | 1u << axis);
-        at = comma != NULL ? comma + 1 : NULL;
     }
     return FG_OK;
 }
@@ -242,10 +239,8 @@ fg_status fg_mesh_parse(const char *text, fg_mesh_options *out, fg_error *err)
 {
     *out = (fg_mesh_options){.batch_axes = NULL};
     const char *at = fgi_str_trim(fgi_str_of(text)).size > 0 ? text : NULL;
-    for (int count = 0; at != NULL; count++) {
-        const char *comma = strchr(at, ',');
-        const fgi_str word =
-            fgi_str_trim((fgi_str){at, comma != NULL ? (size_t)(comma - at) : strlen(at)});
+    fgi_str word;
+    for (int count = 0; fgi_next_word(&at, text + strlen(text), ',', &word); count++) {
         if (count == FG_MAX_MESH_AXES)
             return fgi_fail(err, FG_EINVAL, "mesh '%s' has more than %d axes", text,
                             FG_MAX_MESH_AXES);
@@ -258,7 +253,6 @@ fg_status fg_mesh_parse(const char *text, fg_mesh_options *out, fg_error *err)
             if (strcmp(out->axes[i].name, out->axes[count].name) == 0)
                 return fgi_fail(err, FG_EINVAL, "mesh '%s': axis '%s' is given twice", text,
                                 out->axes[i].name);
-        at = comma != NULL ? comma + 1 : NULL;
     }
     return FG_OK;
 }

@@ -37,6 +37,10 @@ void fgi_device_list_renumber(fgi_device_list *list);
 fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform, void *items,
                                  size_t size, int *count, fg_error *err);
 
+/* Takes the word up to the next separator, without spaces around it, from *text, which is NULL
+ * after the last one; false if there is none. */
+bool fgi_next_word(const char **text, const char *end, char separator, fgi_str *out);
+
 /* ---- meshes: mesh.c -------------------------------------------------------------------------- */
 
 /* A set of a mesh's axes: bit i is axis i. */
@@ -120,13 +124,14 @@ size_t fgi_sharding_bytes(const fgi_mesh *mesh, const fg_type *type, const fgi_s
 /* Copies the elements of a dense shard to their positions in the whole array. */
 void fgi_shard_scatter(const fgi_shard *shard, const void *from, void *to_whole);
 
-/* ---- rules: sharding_rules.c ----------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* The default sharding of a parameter: for parameters that no rule matches, and dimensions that a
  * rule does not shard. */
 typedef struct fgi_strategy {
     const char *name;
-    void (*extend)(const fgi_mesh *mesh, const fg_type *type, fgi_sharding *sharding);
+    void (*extend)(const fgi_mesh *mesh, const fg_type *type,
+                   fgi_sharding *sharding); /* NULL: shards nothing */
 } fgi_strategy;
 
 /* "ddp" (or NULL) and "fsdp". Errors: FG_EINVAL. */

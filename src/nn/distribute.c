@@ -1,5 +1,5 @@
 /* distribute.c - shards the parameters of a module over a client's mesh, by rules and a strategy
- * (src/mesh/sharding_rules.c).
+ * (src/mesh/sharding.c).
  *
  * All shardings are computed before the first one is set, so that an error leaves the module
  * unchanged. Shardings are used elsewhere: src/pjrt/array.c uploads shards, src/trace/leaf.c

@@ -17,12 +17,8 @@ void *fgi_layer_create(fg_module *module, size_t size)
     if (fg_module_error(module, NULL) != FG_OK)
         return NULL;
     void *layer = fgi_calloc(1, size);
-    if (layer == NULL) {
-        fg_error error = {0};
-        (void)fgi_no_memory(&error);
-        fg_module_fail(module, &error);
-        return NULL;
-    }
+    if (layer == NULL)
+        return fgi_module_fail(module, FG_ENOMEM, "out of memory");
     return fg_module_attach(module, layer, fgi_free);
 }
 

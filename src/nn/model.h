@@ -11,9 +11,8 @@ extern const fg_entry *const fgi_model_rows[];
 extern const size_t fgi_model_row_count;
 extern const fg_entry *const fgi_loss_rows[];
 extern const size_t fgi_loss_row_count;
-extern const fg_model_entry fgi_mlp_row, fgi_linear_row, fgi_lenet_row;
-extern const fg_model_entry fgi_resnet18_row, fgi_resnet34_row, fgi_resnet50_row;
-extern const fg_loss_entry fgi_cross_entropy_row, fgi_mse_row;
+extern const fg_model_entry fgi_linear_row;
+extern const fg_loss_entry fgi_cross_entropy_row;
 
 /* The option `activation`, in the order of its words, and the function with this name. */
 typedef enum fgi_activation { FGI_RELU = 0, FGI_TANH = 1, FGI_SIGMOID = 2 } fgi_activation;

@@ -83,10 +83,7 @@ bool fgi_module_check_reserved(fg_module *module, fgi_reserved reserved)
 
 static void *no_memory(fg_module *module)
 {
-    fg_error error = {0};
-    (void)fgi_no_memory(&error);
-    fg_module_fail(module, &error);
-    return NULL;
+    return fgi_module_fail(module, FG_ENOMEM, "out of memory");
 }
 
 static bool is_sound(const fg_module *module)
@@ -239,17 +236,6 @@ fg_module *fg_module_child(fg_module *parent, const char *name)
     return child;
 }
 
-static bool room_for_variable(fg_module *module)
-{
-    if (module->variable_count < module->variable_capacity)
-        return true;
-    fg_variable **grown = fgi_grow(module->variables, module->variable_count,
-                                   &module->variable_capacity, sizeof(fg_variable *));
-    if (grown != NULL)
-        module->variables = grown;
-    return grown != NULL;
-}
-
 /* The type of a new variable: if f32 was requested, it follows the tree's precision. Only trainable
  * variables become narrower: running statistics with 8 bits of precision would stop changing. */
 static fg_type type_of(const fg_module *module, const fg_type *asked, fg_variable_kind kind)
@@ -273,8 +259,10 @@ fg_variable *fg_module_variable(fg_module *module, const char *name, const fg_ty
     o.seed = module->tree->seed;
     const fg_type own = type_of(module, type, o.kind);
     fg_error error = {0};
-    fg_variable *variable = NULL;
-    if (!room_for_variable(module))
+    fg_variable *variable = NULL, **grown = fgi_grow(module->variables, module->variable_count,
+                                                     &module->variable_capacity, sizeof *grown);
+    module->variables = grown != NULL ? grown : module->variables;
+    if (grown == NULL)
         (void)no_memory(module);
     else if (fg_variable_create(full, &own, &o, &variable, &error) != FG_OK)
         fg_module_fail(module, &error);

@@ -1,8 +1,9 @@
-/* adam.c - Adam, and the code that it shares with AdamW. Source: Kingma and Ba 2015, "Adam: a
- * method for stochastic optimization"; in the form of PyTorch's Adam.
+/* adam.c - Adam, and AdamW, which has decoupled weight decay. Sources: Kingma and Ba 2015, "Adam: a
+ * method for stochastic optimization"; Loshchilov and Hutter 2019, "Decoupled weight decay
+ * regularization"; in the form of PyTorch's Adam and AdamW.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "optim/adam.h"
+#include "optim/optimizer.h"
 
 /* 1 - beta^t for a count t, from r = -log(beta)/2: with y = tanh(r t) it is 2 y / (1 + y), which
  * keeps all digits where beta^t is close to 1, as 1 - pow(beta, t) in f32 does not. */
@@ -16,7 +17,7 @@ static fg_tensor correction(fg_tensor t, fg_tensor half_rate)
  * 1 / sqrt(1 - beta2^t). */
 enum { RATE, WIDEN };
 
-void fgi_adam_prepare(fg_update *u)
+static void prepare(fg_update *u)
 {
     const fgi_number *rate = u->optimizer->scalars.decay_rate;
     const fg_tensor t = fg_add_scalar(fg_cast(u->step, u->dtype), 1);
@@ -24,7 +25,8 @@ void fgi_adam_prepare(fg_update *u)
     fg_update_set_shared(u, WIDEN, fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1]))));
 }
 
-fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g)
+/* The update without weight decay. */
+static fg_tensor step(const fg_update *u, fg_tensor p, fg_tensor g)
 {
     const fg_adam_options *o = fg_update_options(u);
     const fg_tensor old = fg_update_moment(u, 0);
@@ -37,28 +39,55 @@ fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g)
     return fg_sub(p, fgi_times(fg_div(m, size), fg_update_shared(u, RATE)));
 }
 
-bool fgi_adam_counts_updates(const void *options) { return options != NULL; }
+static bool counts_updates(const void *options) { return options != NULL; }
 
-/* ---- Adam ------------------------------------------------------------------------------------ */
-
-static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
+static fg_tensor update_adam(const fg_update *u, fg_tensor p, fg_tensor g)
 {
     const fg_adam_options *o = fg_update_options(u);
     if (o->weight_decay != 0)
         g = fg_add(g, fgi_times(p, u->weight_decay));
-    return fgi_adam_step(u, p, g);
+    return step(u, p, g);
 }
 
-static const fg_option options[] = {
-    FGI_ADAM_OPTIONS("0", "Weight decay, added to the gradient (L2 penalty)."),
+static fg_tensor update_adamw(const fg_update *u, fg_tensor p, fg_tensor g)
+{
+    const fg_adam_options *o = fg_update_options(u);
+    if (o->weight_decay != 0)
+        p = fgi_times(p, u->keep);
+    return step(u, p, g);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+#define OPTIONS(auto_decay, text)                                                                  \
+    FGI_OPTION_LR(fg_adam_options, "0.001"),                                                       \
+        FGI_OPTION_WEIGHT_DECAY(fg_adam_options, auto_decay, text),                                \
+        FG_OPTION_PAIR(fg_adam_options, betas, FLOATS, "[0.9, 0.999]", "0..<1", "[0.9, 0.95]",     \
+                       "Exponential decay rates of the first-moment and second-moment estimates "  \
+                       "(beta1, beta2)."),                                                         \
+        FG_OPTION(fg_adam_options, eps, FLOAT, "1e-08", "0..1", "1e-6",                            \
+                  "Added to the denominator for numerical stability.")
+
+static const fg_option adam_options[] = {
+    OPTIONS("0", "Weight decay, added to the gradient (L2 penalty)."),
+};
+static const fg_option adamw_options[] = {
+    OPTIONS("0.01", "Weight decay, decoupled from the gradient."),
 };
 
-const fg_optimizer_entry fgi_adam_row = {
-    .entry = {.name = "adam", .help = "Adam", FG_OPTIONS(options, fg_adam_options)},
-    FGI_ADAM_MEMBERS,
-    .update = update};
+/* With PyTorch's names of the moments. */
+#define ROW(name_, help_)                                                                          \
+    const fg_optimizer_entry fgi_##name_##_row = {                                                 \
+        .entry = {.name = #name_, .help = (help_), FG_OPTIONS(name_##_options, fg_adam_options)},  \
+        .moments = {"exp_avg", "exp_avg_sq"},                                                      \
+        .counts_updates = counts_updates,                                                          \
+        .prepare = prepare,                                                                        \
+        .update = update_##name_};                                                                 \
+    fg_optimizer *fg_##name_##_create(fg_module *root, const fg_adam_options *given)               \
+    {                                                                                              \
+        return fgi_optimizer_create(root, &fgi_##name_##_row,                                      \
+                                    FGI_RESERVED(fg_adam_options, given));                         \
+    }
 
-fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *given)
-{
-    return fgi_optimizer_create(root, &fgi_adam_row, FGI_RESERVED(fg_adam_options, given));
-}
+ROW(adam, "Adam")
+ROW(adamw, "Adam with decoupled weight decay")

@@ -1,11 +1,16 @@
-/* guard.c - checks between gradients and update: loss scaling, non-finite gradients, updates too
- * small for their dtype.
+/* guard.c - what is between gradients and update: loss scaling, non-finite gradients, clipping,
+ * updates too small for their dtype.
  *
  * All state is on the device and all decisions are made inside the program: a step with overflow
  * keeps the old values and lowers the scale without involving the host. The values that the host
  * needs are in one small variable, which the Trainer reads along with the metrics. Source:
  * Micikevicius et al. 2018, "Mixed precision training", section 3.2; growth and backoff as in
  * PyTorch's GradScaler.
+ *
+ * The gradients of a trace are those of the whole batch, whatever the number of devices and however
+ * they are sharded: the compiler adds the communication that the norm needs for clipping. Sources:
+ * Pascanu et al. 2013, "On the difficulty of training recurrent neural networks", in the form of
+ * PyTorch's torch.nn.utils.clip_grad_norm_ and clip_grad_value_.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -68,16 +73,9 @@ fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *e
     return create_state("optimizer.health", FG_F32, 0, FGI_HEALTH, &g->health, err);
 }
 
-fg_variable *fgi_optimizer_health(const fg_optimizer *optimizer) { return optimizer->guard.health; }
-
 size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer)
 {
     return fg_optimizer_variable_count(optimizer) - fgi_guard_variable_count(&optimizer->guard);
-}
-
-bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer)
-{
-    return optimizer->guard.scale != NULL;
 }
 
 void fgi_guard_fini(fgi_guard *g)
@@ -213,6 +211,61 @@ fg_tensor fg_optimizer_skipped(const fg_optimizer *optimizer, fg_trace *trace)
     return fg_ne(zero, zero);
 }
 
+/* ---- clipping -------------------------------------------------------------------------------- */
+
+static const double MORE = 1e-6; /* added to the norm that the limit is divided by */
+
+fg_status fg_optimizer_set_clip(fg_optimizer *optimizer, fg_clip clip, double limit, fg_error *err)
+{
+    if (clip != FG_CLIP_NONE && clip != FG_CLIP_NORM && clip != FG_CLIP_VALUE)
+        return fgi_fail(err, FG_EINVAL, "gradient clipping: %d is not an fg_clip", (int)clip);
+    if (clip != FG_CLIP_NONE && !(limit > 0 && isfinite(limit)))
+        return fgi_fail(err, FG_EINVAL, "gradient clipping: the limit is %g: expected more than 0",
+                        limit);
+    optimizer->clip = clip;
+    fgi_number_set(&optimizer->clip_limit, limit);
+    return FG_OK;
+}
+
+/* The norm of all gradients together, in the update's dtype. */
+static fg_tensor norm_of(const fg_update *u, const fg_tensor *gradients)
+{
+    fg_tensor sum = fg_zeros(u->trace, u->dtype, FG_SCALAR);
+    for (size_t i = 0; i < u->optimizer->parameter_count; i++)
+        if (gradients[i].handle != 0)
+            sum = fg_add(sum, fg_cast(fg_sum(fg_square(gradients[i]), 0, NULL), u->dtype));
+    return fg_sqrt(sum);
+}
+
+/* min(1, limit / (norm + 1e-6)); NaN if the norm is. */
+static fg_tensor factor_of(const fg_update *u, const fg_tensor *gradients)
+{
+    const fg_tensor limit = fgi_launch_value(u, &u->optimizer->clip_limit);
+    const fg_tensor one = fg_ones(u->trace, u->dtype, FG_SCALAR);
+    return fg_minimum(one, fg_div(limit, fg_add_scalar(norm_of(u, gradients), MORE)));
+}
+
+static fg_tensor between_limits(const fg_update *u, fg_tensor gradient)
+{
+    const fg_tensor limit =
+        fg_cast(fgi_launch_value(u, &u->optimizer->clip_limit), fg_tensor_type(gradient)->dtype);
+    return fg_maximum(fg_minimum(gradient, limit), fg_neg(limit));
+}
+
+void fgi_clip(const fg_update *u, fg_tensor *gradients)
+{
+    const fg_clip clip = u->optimizer->clip;
+    if (clip == FG_CLIP_NONE)
+        return;
+    fg_scope_push(u->trace, "clip");
+    const fg_tensor factor = clip == FG_CLIP_NORM ? factor_of(u, gradients) : (fg_tensor){0};
+    for (size_t i = 0; i < u->optimizer->parameter_count; i++)
+        if (gradients[i].handle != 0)
+            gradients[i] = clip == FG_CLIP_NORM ? fgi_times(gradients[i], factor)
+                                                : between_limits(u, gradients[i]);
+    fg_scope_pop(u->trace);
+}
+
 /* ---- the new value --------------------------------------------------------------------------- */
 
 /* Counts the elements that the update should have changed, and those of them that rounding left
@@ -261,6 +314,13 @@ static void move_scale(const fg_update *u)
     fg_assign(g->streak, fg_where(u->is_bad, none, fg_where(is_due, none, streak)));
 }
 
+/* An element of the health variable. */
+static fg_tensor element(fg_tensor health, int64_t index)
+{
+    const int64_t limit = index + 1;
+    return fg_reshape(fg_slice(health, &index, &limit, NULL), FG_SCALAR);
+}
+
 /* The first anomaly is kept. With loss scaling, overflow is part of the search for a scale; it is
  * an anomaly only once the scale has dropped to 1. */
 static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
@@ -270,10 +330,8 @@ static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
     const fg_tensor now[] = {fg_cast(fg_scalar_value(u->trace, &g->number), FG_F32), u->culprit,
                              u->kind};
     fg_tensor old[3];
-    for (int i = 0; i < 3; i++) {
-        const int64_t start = FGI_HEALTH_STEP + i, limit = start + 1;
-        old[i] = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
-    }
+    for (int i = 0; i < 3; i++)
+        old[i] = element(before, FGI_HEALTH_STEP + i);
     fg_tensor is_first = fg_and(u->is_bad, fg_lt(old[1], one));
     if (g->scale != NULL)
         is_first = fg_and(is_first, fg_le(fg_variable_value(u->trace, g->scale), one));
@@ -304,8 +362,7 @@ static void count_bad(const fg_update *u)
 /* The same where the other values are written too. */
 static fg_tensor first_bad(const fg_update *u, fg_tensor before)
 {
-    const int64_t start = FGI_HEALTH_STEP, limit = start + 1;
-    const fg_tensor old = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
+    const fg_tensor old = element(before, FGI_HEALTH_STEP);
     const fg_tensor is_first = fg_and(u->is_bad, fg_lt(old, number_of(u->trace, 1)));
     return fg_where(is_first, step_number(u), old);
 }
@@ -314,12 +371,10 @@ static void write_health(const fg_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
     const fg_tensor before = fg_variable_value(u->trace, g->health), zero = number_of(u->trace, 0);
-    const int64_t start[] = {FGI_HEALTH_BAD}, limit[] = {FGI_HEALTH_BAD + 1};
-    const fg_tensor bad = fg_reshape(fg_slice(before, start, limit, NULL), FG_SCALAR);
     fg_tensor now[FGI_HEALTH], parts[FGI_HEALTH];
     for (int i = 0; i < FGI_HEALTH; i++)
         now[i] = zero;
-    now[FGI_HEALTH_BAD] = fg_add(bad, fg_cast(u->is_bad, FG_F32));
+    now[FGI_HEALTH_BAD] = fg_add(element(before, FGI_HEALTH_BAD), fg_cast(u->is_bad, FG_F32));
     if (u->counts)
         now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_maximum(u->moving, number_of(u->trace, 1)));
     if (g->detects)

@@ -16,34 +16,36 @@
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
-static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t index,
-                               fg_variable **out, fg_error *err)
+/* Creates the variable "optimizer.KIND.PARAMETER". */
+static fg_status create_variable(const fg_optimizer *o, const char *kind, size_t index,
+                                 const fg_type *type, fg_variable **out, fg_error *err)
 {
     fg_variable_options options = {.kind = FG_STATE};
     const fg_variable *parameter = o->parameters[index];
     const int *axis = fg_variable_file_axis(parameter);
-    if (axis != NULL) /* files store a moment in the dimension order of its parameter */
+    if (axis != NULL && type->rank > 0) /* as files store the dimensions of the parameter */
         memcpy(options.file_axis, axis, sizeof options.file_axis);
     fgi_buf name = {0};
     fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
     fg_status status = fgi_buf_status(&name, err);
-    fg_type type = *fg_variable_type(parameter);
-    if (type.dtype != FG_F64) /* not bf16: an increment of 0.1 % is below its precision */
-        type.dtype = FG_F32;
     if (status == FG_OK)
-        status = fg_variable_create(name.data, &type, &options, out, err);
+        status = fg_variable_create(name.data, type, &options, out, err);
     fgi_buf_fini(&name);
-    if (status == FG_OK)
-        fgi_variable_follow(*out, parameter);
     return status;
 }
 
 /* Creates the moment of one parameter unless it exists. */
 static fg_status fill_moment(fg_optimizer *o, int m, size_t index, fg_error *err)
 {
-    return o->moment[m][index] != NULL
-               ? FG_OK
-               : create_moment(o, o->row->moments[m], index, &o->moment[m][index], err);
+    fg_variable **out = &o->moment[m][index];
+    fg_type type = *fg_variable_type(o->parameters[index]);
+    if (type.dtype != FG_F64) /* not bf16: an increment of 0.1 % is below its precision */
+        type.dtype = FG_F32;
+    if (*out != NULL)
+        return FG_OK;
+    FGI_TRY(create_variable(o, o->row->moments[m], index, &type, out, err));
+    fgi_variable_follow(*out, o->parameters[index]);
+    return FG_OK;
 }
 
 fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err)
@@ -71,17 +73,9 @@ bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index)
 
 fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err)
 {
-    const fg_variable_options options = {.kind = FG_STATE};
     const fg_type count = {.dtype = FG_S32};
-    fgi_buf name = {0};
-    if (o->missed[index] != NULL)
-        return FG_OK;
-    fgi_buf_printf(&name, "optimizer.missed.%s", fg_variable_name(o->parameters[index]));
-    fg_status status = fgi_buf_status(&name, err);
-    if (status == FG_OK)
-        status = fg_variable_create(name.data, &count, &options, &o->missed[index], err);
-    fgi_buf_fini(&name);
-    return status;
+    fg_variable **out = &o->missed[index];
+    return *out != NULL ? FG_OK : create_variable(o, "missed", index, &count, out, err);
 }
 
 static fg_status set_missed(fg_optimizer *o, size_t index, int32_t step, fg_error *err)

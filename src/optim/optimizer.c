@@ -49,33 +49,35 @@ static void refresh(fg_optimizer *o)
 {
     const fgi_hyper *h = &o->hyper;
     fgi_launch_scalars *s = &o->scalars;
-    set_lr_now(o,
-               fg_schedule_lr(&o->schedule, fgi_optimizer_peak_lr(o), o->step_now, o->total_steps));
-    o->momentum_now = fg_schedule_momentum(&o->schedule, h->momentum, o->step_now, o->total_steps);
+    set_lr_now(o, fg_schedule_lr(&o->place.schedule, h->lr * o->place.lr_factor, o->place.step_now,
+                                 o->place.total_steps));
+    o->momentum_now = fg_schedule_momentum(&o->place.schedule, h->momentum, o->place.step_now,
+                                           o->place.total_steps);
     fgi_number_set(&s->momentum, o->momentum_now);
     fgi_number_set(&s->rest, 1 - o->momentum_now);
     fgi_number_set(&s->weight_decay, h->weight_decay);
     fgi_number_set(&s->decay_rate[0], -log(o->momentum_now) / 2);
     fgi_number_set(&s->decay_rate[1], -log(h->decay) / 2);
-    o->guard.number.value.s32 = (int32_t)(o->step_now < INT32_MAX ? o->step_now + 1 : INT32_MAX);
+    o->guard.number.value.s32 =
+        (int32_t)(o->place.step_now < INT32_MAX ? o->place.step_now + 1 : INT32_MAX);
 }
 
 void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
 {
     if (optimizer == NULL)
         return;
-    optimizer->step_now = step;
-    optimizer->has_begun = true;
-    optimizer->has_run = true;
+    optimizer->place.step_now = step;
+    optimizer->place.has_begun = true;
+    optimizer->place.has_run = true;
     refresh(optimizer);
 }
 
 /* The step of a custom loop's iteration: the one that was begun, or the one after the last. */
 static void count_step(fg_optimizer *o)
 {
-    if (!o->has_begun)
-        fg_optimizer_begin_step(o, o->has_run ? o->step_now + 1 : 0);
-    o->has_begun = false;
+    if (!o->place.has_begun)
+        fg_optimizer_begin_step(o, o->place.has_run ? o->place.step_now + 1 : 0);
+    o->place.has_begun = false;
 }
 
 void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr)
@@ -86,38 +88,21 @@ void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr)
 
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor)
 {
-    if (optimizer->lr_factor == factor)
+    if (optimizer->place.lr_factor == factor)
         return;
-    optimizer->lr_factor = factor;
+    optimizer->place.lr_factor = factor;
     refresh(optimizer);
-}
-
-double fgi_optimizer_base_lr(const fg_optimizer *optimizer) { return optimizer->hyper.lr; }
-
-double fgi_optimizer_peak_lr(const fg_optimizer *optimizer)
-{
-    return optimizer->hyper.lr * optimizer->lr_factor;
 }
 
 double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
 {
-    return fg_schedule_lr(&o->schedule, o->hyper.lr, o->step_now, o->total_steps);
-}
-
-fgi_optimizer_place fgi_optimizer_place_of(const fg_optimizer *o)
-{
-    return (fgi_optimizer_place){o->schedule,  o->total_steps, o->step_now,
-                                 o->lr_factor, o->has_begun,   o->has_run};
+    return fg_schedule_lr(&o->place.schedule, o->hyper.lr, o->place.step_now, o->place.total_steps);
 }
 
 void fgi_optimizer_return(fg_optimizer *o, const fgi_optimizer_place *place)
 {
-    o->schedule = place->schedule;
-    o->total_steps = place->total_steps;
-    o->lr_factor = place->lr_factor;
-    fg_optimizer_begin_step(o, place->step_now);
-    o->has_begun = place->has_begun;
-    o->has_run = place->has_run;
+    o->place = *place;
+    refresh(o);
 }
 
 void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr) { set_lr_now(optimizer, lr); }
@@ -227,7 +212,7 @@ static fg_status fill(fg_optimizer *o, const void *given, const fg_option_values
     FGI_TRY_RESERVED(fg_entry, entry, err);
     FGI_TRY(values != NULL ? fgi_row_create(entry, values, &o->options, err)
                            : fgi_row_of(entry, given, &o->options, err));
-    o->lr_factor = 1;
+    o->place.lr_factor = 1;
     o->hyper = hyper_of(o);
     const fg_status status = check(o, err);
     if (status == FG_OK || values == NULL)
@@ -331,8 +316,8 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
     FGI_TRY(fgi_schedule_complete(schedule, &complete, &options, err));
     if (options != NULL && fg_module_attach(optimizer->root, options, fgi_free) == NULL)
         return fgi_no_memory(err);
-    optimizer->schedule = complete;
-    optimizer->total_steps = total_steps;
+    optimizer->place.schedule = complete;
+    optimizer->place.total_steps = total_steps;
     refresh(optimizer);
     return FG_OK;
 }

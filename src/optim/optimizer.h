@@ -62,22 +62,27 @@ enum {
 typedef struct fgi_guard {
     fg_variable *scale, *streak; /* f32[], s32[]: loss scale, good steps since it last changed */
     fg_scalar growth, backoff, interval;
-    fg_variable *health;
-    bool detects;     /* detect anomalies: skip bad steps, report the first */
-    fg_scalar number; /* s32: step number, starting at 1; read if anomalies are detected */
+    fg_variable *health; /* f32[FGI_HEALTH] */
+    bool detects;        /* detect anomalies: skip bad steps, report the first */
+    fg_scalar number;    /* s32: step number, starting at 1; read if anomalies are detected */
     bool rounds_stochastically;
 } fgi_guard;
+
+/* Where an optimizer is in which schedule. */
+typedef struct fgi_optimizer_place {
+    fg_schedule schedule;
+    int64_t total_steps, step_now;
+    double lr_factor; /* hyper.lr times this is the peak of the schedule */
+    bool has_begun;   /* begin_step was called since the last minimize */
+    bool has_run;     /* minimize or begin_step was called before */
+} fgi_optimizer_place;
 
 struct fg_optimizer {
     const fg_optimizer_entry *row;
     void *options; /* the row's struct */
     fgi_hyper hyper;
-    double lr_factor; /* hyper.lr times this is the peak of the schedule */
+    fgi_optimizer_place place;
     double lr_now, momentum_now;
-    fg_schedule schedule;
-    int64_t total_steps, step_now;
-    bool has_begun; /* begin_step was called since the last minimize */
-    bool has_run;   /* minimize or begin_step was called before */
     fgi_launch_scalars scalars;
     fg_module *root;       /* whose parameters are trained; borrowed */
     size_t variable_count; /* number of root's parameters at the last check */
@@ -125,7 +130,7 @@ fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter
 void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
 
 /* Limits the gradients (f32 or f64), without the loss scale, as fg_optimizer_set_clip says
- * (clip.c).
+ * (guard.c).
  */
 void fgi_clip(const fg_update *u, fg_tensor *gradients);
 
@@ -138,11 +143,8 @@ fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
 /* Monitors the updates traced after this call; creates the health variable. detects: skip steps
  * with a non-finite gradient, and report the first. */
 fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err);
-/* f32[FGI_HEALTH], or NULL. */
-fg_variable *fgi_optimizer_health(const fg_optimizer *optimizer);
 /* Number of the guard's first variable, as in fg_optimizer_variable_at. */
 size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer);
-bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer);
 
 /* In guard.c, called around an update. Checks the gradients (f32 or f64) and divides them by the
  * loss scale; scratch has room for one value per gradient. */
@@ -181,27 +183,17 @@ extern const fg_entry *const fgi_optimizer_rows[];
 extern const size_t fgi_optimizer_row_count;
 extern const fg_entry *const fgi_schedule_rows[];
 extern const size_t fgi_schedule_row_count;
-extern const fg_optimizer_entry fgi_sgd_row, fgi_adam_row, fgi_adamw_row;
-extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
+extern const fg_schedule_entry fgi_onecycle_row;
 
 /* The optimizer owns the learning rate. The base is the value given by the user, at creation or
  * with fg_optimizer_set_lr; the factor scales it with the batch size; their product is the peak of
  * the schedule. Scaling takes effect immediately and replaces the previous factor.
  */
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
-double fgi_optimizer_base_lr(const fg_optimizer *optimizer);
-double fgi_optimizer_peak_lr(const fg_optimizer *optimizer);
 /* The learning rate that the schedule gives the current step for the base, without the factor. */
 double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 
-/* Where an optimizer is in which schedule. */
-typedef struct fgi_optimizer_place {
-    fg_schedule schedule;
-    int64_t total_steps, step_now;
-    double lr_factor;
-    bool has_begun, has_run;
-} fgi_optimizer_place;
-fgi_optimizer_place fgi_optimizer_place_of(const fg_optimizer *optimizer);
+/* Makes its place that of an earlier time. */
 void fgi_optimizer_return(fg_optimizer *optimizer, const fgi_optimizer_place *place);
 
 #endif

@@ -87,3 +87,16 @@ bool fgi_schedule_sets_momentum(const fg_schedule *schedule)
 {
     return !isnan(fg_schedule_momentum(schedule, (double)NAN, 0, 1));
 }
+
+/* ---- the row of constant --------------------------------------------------------------------- */
+
+static double constant_lr(const void *options, double lr, int64_t step, int64_t total_steps)
+{
+    (void)options, (void)step, (void)total_steps;
+    return lr;
+}
+
+const fg_schedule_entry fgi_constant_row = {
+    .entry = {.name = "constant", .help = "the learning rate does not change", .spellings = "none"},
+    .is_endless = true,
+    .lr = constant_lr};

@@ -56,13 +56,16 @@ static fg_status add_fields(fg_pack_writer *w, const fg_pack_writer_options *o, 
 
 static fg_status add_classes(fg_pack_writer *w, const fg_pack_writer_options *o, fg_error *err)
 {
-    if (o->class_count < 0 || o->class_count > INT32_MAX ||
-        (o->class_count > 0 && o->class_names == NULL))
-        return fgi_fail(err, FG_EINVAL,
-                        "class_count of a pack is out of range, or class_names is "
-                        "NULL");
-    for (int64_t i = 0; i < o->class_count; i++)
-        fgi_buf_add(&w->classes, o->class_names[i], strlen(o->class_names[i]) + 1);
+    if (o->class_count < 0 || o->class_count > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "class_count of a pack is out of range");
+    for (int64_t i = 0; i < o->class_count; i++) {
+        const char *name = o->class_names != NULL ? o->class_names[i] : NULL;
+        if (name != NULL)
+            fgi_buf_puts(&w->classes, name);
+        else
+            fgi_buf_put_int(&w->classes, i);
+        fgi_buf_putc(&w->classes, '\0');
+    }
     w->identity.class_count = (uint32_t)o->class_count;
     return fgi_buf_status(&w->classes, err);
 }

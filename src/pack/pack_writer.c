@@ -65,11 +65,7 @@ fg_status fgi_pack_writer_start(fg_pack_writer *w, uint32_t shard, fg_error *err
 
 fg_status fgi_pack_writer_seal(fg_pack_writer *w, fg_error *err)
 {
-    fgi_pack_page *sealed =
-        fgi_grow(w->sealed, w->sealed_count, &w->sealed_capacity, sizeof *w->sealed);
-    if (sealed == NULL)
-        return fgi_no_memory(err);
-    w->sealed = sealed;
+    FGI_TRY_GROW(w->sealed, w->sealed_count, w->sealed_capacity, err);
     FGI_TRY(fgi_pack_shard_seal(&w->shard, &w->classes, &w->fields, err));
     w->sealed[w->sealed_count++] = w->shard.page;
     fgi_pack_shard_close(&w->shard);

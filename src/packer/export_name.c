@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "catalog/draft.h"
 
 enum { LONGEST_COMPONENT = 200, LONGEST_NAME = 1024 };
 
@@ -66,16 +67,10 @@ static bool take_folder(fgi_str *path, fgi_str *out)
 /* ---- folders that the name begins with ------------------------------------------------------- */
 
 /* Whether a folder has one of the names of this split in image folders. */
-static bool is_split(fgi_str folder, const char *split)
+static bool is_split(fgi_str folder, const char *name)
 {
-    static const char *const names[][2] = {
-        {"training", "train"}, {"train", "train"},  {"validation", "val"}, {"valid", "val"},
-        {"val", "val"},        {"testing", "test"}, {"test", "test"}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (folder.size == strlen(names[i][0]) && fgi_begins_nocase(folder.data, names[i][0]) &&
-            strcmp(split, names[i][1]) == 0)
-            return true;
-    return false;
+    const uint8_t split = fgi_split_of_name(folder);
+    return split != FG_CATALOG_NO_SPLIT && split == fgi_split_of_name(fgi_str_of(name));
 }
 
 static fgi_str without_folders(const fgi_export_name *name)
@@ -95,14 +90,11 @@ static fgi_str without_folders(const fgi_export_name *name)
 /* The length of the stem: without the extension of an image format. */
 static size_t stem_of(fgi_str file)
 {
-    static const char *const known[] = {".jpg", ".jpeg", ".png",  ".ppm",  ".bmp",
-                                        ".pgm", ".tif",  ".tiff", ".webp", ".gif"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const size_t size = strlen(known[i]);
-        if (file.size > size && fgi_begins_nocase(file.data + file.size - size, known[i]))
-            return file.size - size;
-    }
-    return file.size;
+    size_t stem = file.size;
+    if (fgi_is_image_name(file))
+        while (file.data[--stem] != '.')
+            ;
+    return stem;
 }
 
 static bool is_same(fgi_str have, const char *expected)

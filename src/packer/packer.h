@@ -30,7 +30,7 @@ fg_status fgi_packer_item(const fgi_packer_plan *plan, int64_t i, fg_catalog_ite
 /* The pixels of samples 0, stride, 2 stride ... are measured. */
 int64_t fgi_packer_stride(const fgi_packer_plan *plan);
 
-/* ---- arrays_source.c ------------------------------------------------------------------------- */
+/* ---- pack_arrays.c --------------------------------------------------------------------------- */
 
 /* Whether the source is probably a file or a folder of tokens, which needs `sequence`. */
 bool fgi_packer_is_tokens(const char *source);
@@ -96,6 +96,8 @@ fg_pack_codec fgi_packer_codec(fg_pack_choice choice);
 /* Makes the records of sample i; the result is output->status. */
 void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int64_t i,
                        fgi_packer_output *output);
+/* Sets plan->sampling. Reads some of the files. */
+void fgi_packer_find_sampling(fgi_packer_plan *plan);
 
 /* ---- packer_crew.c --------------------------------------------------------------------------- */
 
@@ -150,26 +152,6 @@ fg_status fgi_packer_journal_list(const fgi_packer_journal *journal, const fg_ca
 /* Removes the file. */
 void fgi_packer_journal_remove(fgi_packer_journal *journal);
 
-/* ---- packer_kept.c --------------------------------------------------------------------------- */
-
-/* Zero-initialize it and set plan and journal, which are borrowed. */
-typedef struct fgi_packer_kept {
-    const fgi_packer_plan *plan;
-    const fgi_packer_journal *journal;
-    int64_t sample, next; /* of the record; the first that the next record can be of */
-    bool is_made;         /* the sample is in `output` */
-    bool has_tools;
-    fgi_packer_tools tools;
-    fgi_packer_output output;
-} fgi_packer_kept;
-
-/* fg_pack_writer_options.kept: FG_EINVAL if the sample of the record has changed. */
-fg_status fgi_packer_kept_record(void *self, int64_t record, const fg_pack_entry *entry,
-                                 const void *data, size_t size, fg_error *err);
-/* FG_EINVAL if a sample before `start` that was left out could be packed now. */
-fg_status fgi_packer_kept_left_out(fgi_packer_kept *kept, int64_t start, fg_error *err);
-void fgi_packer_kept_fini(fgi_packer_kept *kept);
-
 /* ---- packer_choose.c ------------------------------------------------------------------------- */
 
 /* Chooses plan->o.codec and writes the reason. */
@@ -179,12 +161,7 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err);
 
-/* ---- packer_sampling.c ----------------------------------------------------------------------- */
-
-/* Sets plan->sampling. Reads some of the files. */
-void fgi_packer_find_sampling(fgi_packer_plan *plan);
-
-/* ---- packer_progress.c ----------------------------------------------------------------------- */
+/* ---- packer_text.c --------------------------------------------------------------------------- */
 
 /* Calls a progress function now and then. */
 typedef struct fgi_packer_meter {

@@ -20,6 +20,19 @@
 
 enum { MOST_MISSING = 64 /* samples in a row that cannot be read */, TRIAL_RECORDS = 64 };
 
+static const double CLOCK_S = 2; /* file systems round times, and clocks differ */
+
+/* Zero-initialize it and set plan and journal, which are borrowed. */
+typedef struct kept_check {
+    const fgi_packer_plan *plan;
+    const fgi_packer_journal *journal;
+    int64_t sample, next; /* of the record; the first that the next record can be of */
+    bool is_made;         /* the sample is in `output` */
+    bool has_tools;
+    fgi_packer_tools tools;
+    fgi_packer_output output;
+} kept_check;
+
 /* A build and everything that it owns. */
 typedef struct build {
     const char *source, *out_path;
@@ -28,7 +41,7 @@ typedef struct build {
     fg_pack_writer *writer;
     fgi_packer_journal journal;
     fgi_packer_crew *crew;
-    fgi_packer_kept kept_samples;
+    kept_check kept_samples;
     fgi_packer_sums sums;
     int64_t start, written; /* first sample; of its records, those that the pack has */
     int64_t kept;           /* records of an interrupted build */
@@ -132,50 +145,119 @@ static fg_status make_plan(build *b, fg_error *err)
     return FG_OK;
 }
 
-/* ---- the writer ------------------------------------------------------------------------------ */
+/* ---- the records of an interrupted build ------------------------------------------------------
+ * Whether they are still those of the source. A sample whose file has changed since it was packed
+ * is made again, and its records are compared: they only depend on the sample and the options. */
 
-static fg_status name_classes(const fg_catalog *catalog, int64_t count, const char **names,
-                              char *digits, fg_error *err)
+static void kept_fini(kept_check *k)
 {
-    if (names == NULL || digits == NULL)
-        return fgi_no_memory(err);
-    for (int64_t i = 0; i < count; i++) {
-        char *number = digits + 24 * i;
-        (void)fgi_snprintf(number, 24, "%" PRId64, i);
-        names[i] = fg_catalog_class_name(catalog, i);
-        if (names[i] == NULL)
-            names[i] = number;
+    if (k->has_tools)
+        fgi_packer_tools_fini(&k->tools);
+    fgi_packer_output_fini(&k->output);
+    *k = (kept_check){0};
+}
+
+static bool has_changed(const kept_check *k, int64_t sample)
+{
+    const double changed_s =
+        fgi_catalog_changed_s(k->plan->catalog, fgi_packer_index(k->plan, sample));
+    return changed_s > fgi_packer_journal_begun(k->journal, sample) - CLOCK_S;
+}
+
+/* Makes the sample; *out_is_good is false if it cannot be packed. */
+static fg_status make_again(kept_check *k, int64_t sample, bool *out_is_good, fg_error *err)
+{
+    if (!k->has_tools) {
+        FGI_TRY(fgi_packer_tools_init(&k->tools, err));
+        k->has_tools = true;
+        FGI_TRY(fgi_packer_output_init(&k->output, k->plan, err));
+    }
+    fgi_packer_sample(k->plan, &k->tools, sample, &k->output);
+    *out_is_good = k->output.status == FG_OK;
+    return k->output.status == FG_ENOMEM ? fgi_no_memory(err) : FG_OK;
+}
+
+static fg_status fail_changed(const char *name, fg_error *err)
+{
+    char shown[FGI_SHOWN_BYTES];
+    return fgi_fail(
+        err, FG_EINVAL,
+        "'%s' has changed since packing was interrupted: start over (restart, --restart)",
+        fgi_shown(name, shown));
+}
+
+/* Finds the sample of the record after that of k->sample: by name, as bad samples have no record.
+ * There is none if the journal is lost; the build then starts again. */
+static fg_status find_sample(kept_check *k, const char *name, fg_error *err)
+{
+    for (k->sample = k->next; k->sample < k->plan->count; k->sample++) {
+        fg_catalog_item item;
+        FGI_TRY(fgi_packer_item(k->plan, k->sample, &item, err));
+        if (strcmp(item.name, name) == 0)
+            break;
+    }
+    k->next = k->sample + 1;
+    return FG_OK;
+}
+
+/* fg_pack_writer_options.kept: FG_EINVAL if the sample of the record has changed. */
+static fg_status check_kept(void *self, int64_t record, const fg_pack_entry *entry,
+                            const void *data, size_t size, fg_error *err)
+{
+    kept_check *k = self;
+    const int64_t variant = record % k->plan->o.variant_count;
+    bool is_good = true;
+    if (variant == 0) {
+        FGI_TRY(find_sample(k, entry->name, err));
+        k->is_made = k->sample < k->plan->count && has_changed(k, k->sample);
+        if (k->is_made)
+            FGI_TRY(make_again(k, k->sample, &is_good, err));
+    }
+    if (!k->is_made)
+        return FG_OK;
+    const fgi_packer_record *now = &k->output.records[variant];
+    const size_t begin = variant > 0 ? now[-1].end : 0;
+    is_good = is_good && now->end - begin == size && now->width == entry->width &&
+              now->height == entry->height && memcmp(k->output.bytes.data + begin, data, size) == 0;
+    return is_good ? FG_OK : fail_changed(entry->name, err);
+}
+
+/* FG_EINVAL if a sample before `start` that was left out could be packed now. */
+static fg_status check_left_out(kept_check *k, int64_t start, fg_error *err)
+{
+    const fgi_packer_journal *j = k->journal;
+    for (size_t i = 0; i < j->count && j->samples[i] < start; i++) {
+        bool is_good = false;
+        if (has_changed(k, j->samples[i]))
+            FGI_TRY(make_again(k, j->samples[i], &is_good, err));
+        if (is_good)
+            return fail_changed(j->bad[i].name, err);
     }
     return FG_OK;
 }
+
+/* ---- the writer ------------------------------------------------------------------------------ */
 
 /* Creates the writer; it resumes an interrupted build unless `restart`. */
 static fg_status create_writer(build *b, bool restart, fg_error *err)
 {
     const fg_pack_build_options *o = &b->plan.o;
-    const int64_t classes = fg_catalog_class_count(b->catalog);
-    const char **names = fgi_calloc((size_t)classes + 1, sizeof(*names));
-    char *digits = fgi_calloc((size_t)classes + 1, 24);
     fgi_buf fingerprint = {0};
-    fg_status status = name_classes(b->catalog, classes, names, digits, err);
-    if (status == FG_OK)
-        status = fgi_packer_fingerprint(&b->plan, &fingerprint, err);
+    fg_status status = fgi_packer_fingerprint(&b->plan, &fingerprint, err);
     const fg_pack_writer_options options = {.shard_bytes = o->shard_bytes,
                                             .variant_count = o->variant_count,
-                                            .class_names = names,
-                                            .class_count = classes,
+                                            .class_names = b->catalog->class_names,
+                                            .class_count = b->catalog->class_count,
                                             .fingerprint = fingerprint.data,
                                             .resume = !restart,
                                             .replace = o->replace,
-                                            .kept = fgi_packer_kept_record,
+                                            .kept = check_kept,
                                             .kept_self = &b->kept_samples};
-    fgi_packer_kept_fini(&b->kept_samples);
-    b->kept_samples = (fgi_packer_kept){.plan = &b->plan, .journal = &b->journal};
+    kept_fini(&b->kept_samples);
+    b->kept_samples = (kept_check){.plan = &b->plan, .journal = &b->journal};
     if (status == FG_OK)
         status = fg_pack_writer_create(b->out_path, &options, &b->writer, &b->kept, err);
     fgi_buf_fini(&fingerprint);
-    fgi_free((void *)names);
-    fgi_free(digits);
     return status;
 }
 
@@ -215,8 +297,8 @@ static fg_status open_writer(build *b, fg_error *err)
         FGI_TRY(create_writer(b, true, err));
         FGI_TRY(find_start(b, &is_known, err));
     }
-    const fg_status status = fgi_packer_kept_left_out(&b->kept_samples, b->start, err);
-    fgi_packer_kept_fini(&b->kept_samples);
+    const fg_status status = check_left_out(&b->kept_samples, b->start, err);
+    kept_fini(&b->kept_samples);
     FGI_TRY(status);
     b->journal.codec = b->plan.o.codec;
     return fgi_packer_journal_start(&b->journal, b->start, err);
@@ -374,10 +456,10 @@ static fg_status finish(build *b, fg_error *err)
 static void end(build *b)
 {
     fgi_packer_crew_destroy(b->crew);
-    fgi_packer_kept_fini(&b->kept_samples);
+    kept_fini(&b->kept_samples);
     fg_pack_writer_destroy(b->writer);
     fgi_packer_journal_close(&b->journal);
-    fg_catalog_destroy(b->catalog);
+    fg_catalog_close(b->catalog);
     fgi_free(b->plan.splits);
 }
 

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "catalog/draft.h"
 #include "packer/packer.h"
-#include "packer/packer_text.h"
 
 enum { PROBES = 64, TRIALS = 16, LEAST_REMAINING = 64, USUAL_SIZE = 224, BATCH = 32 };
 
@@ -287,18 +286,17 @@ static const char *advice(const struct codec *best, const survey *s, const fgi_p
 static void write_reason(const struct codec *best, const survey *s, const fgi_packer_plan *plan,
                          char reason[480])
 {
-    char need[32], from_best[32], from_jpeg[96] = "";
+    char from_jpeg[96] = "";
     if (best != &rows[0])
         (void)fgi_snprintf(from_jpeg, sizeof(from_jpeg), ", and %s/s from jpeg",
-                           fgi_packer_count(s->rates[0], need));
+                           fgi_count_words(s->rates[0]));
     (void)fgi_snprintf(reason, 480,
                        "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s "
                        "(measured); the pack needs about %s, and %s are free%s",
-                       fgi_packer_count(plan->o.rate, need), s->cpus, fgi_s(s->cpus),
-                       fgi_packer_count(s->rates[best - rows], from_best),
-                       fgi_packer_codec_name(best->choice), from_jpeg,
-                       fgi_bytes_words(bytes_of(best, s, plan)), fgi_bytes_words(s->disk_bytes),
-                       advice(best, s, plan));
+                       fgi_count_words(plan->o.rate), s->cpus, fgi_s(s->cpus),
+                       fgi_count_words(s->rates[best - rows]), fgi_packer_codec_name(best->choice),
+                       from_jpeg, fgi_bytes_words(bytes_of(best, s, plan)),
+                       fgi_bytes_words(s->disk_bytes), advice(best, s, plan));
 }
 
 fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char reason[480],

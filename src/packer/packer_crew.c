@@ -69,7 +69,7 @@ static void *work(void *self)
 
 static fg_status create(fgi_packer_crew *c, fg_error *err)
 {
-    const int count = c->plan->o.thread_count;
+    const int count = (int)c->plan->o.thread_count;
     FGI_TRY(fgi_mutex_init(&c->mutex, err));
     c->has_mutex = true;
     FGI_TRY(fgi_cond_init(&c->changed, err));

@@ -61,10 +61,7 @@ static void put_run(fgi_buf *out, const fgi_packer_run *run)
 
 static fg_status add_run(fgi_packer_journal *j, int64_t sample, double begun_s, fg_error *err)
 {
-    fgi_packer_run *runs = fgi_grow(j->runs, j->run_count, &j->run_capacity, sizeof(*runs));
-    if (runs == NULL)
-        return fgi_no_memory(err);
-    j->runs = runs;
+    FGI_TRY_GROW(j->runs, j->run_count, j->run_capacity, err);
     j->runs[j->run_count++] = (fgi_packer_run){sample, begun_s};
     return FG_OK;
 }

@@ -99,23 +99,20 @@ static json_t *name_of(const char *path)
 
 static json_t *source_json(const fgi_packer_plan *plan, const char *source)
 {
-    json_t *root = json_object();
-    const bool ok = root != NULL && set(root, "name", name_of(source)) &&
-                    set(root, "kind", json_string(fg_catalog_kind_of(plan->catalog))) &&
-                    set(root, "samples", json_integer(fg_catalog_count(plan->catalog)));
-    return ok ? root : (json_decref(root), NULL);
+    return json_pack("{s:o, s:s, s:I}", "name", name_of(source), "kind",
+                     fg_catalog_kind_of(plan->catalog), "samples",
+                     (json_int_t)fg_catalog_count(plan->catalog));
 }
 
 static json_t *options_json(const fgi_packer_plan *plan)
 {
     char presize[64];
     const fg_pack_build_options *o = &plan->o;
-    json_t *root = json_object();
-    bool ok = root != NULL && set(root, "codec", json_string(fgi_packer_codec_name(o->codec))) &&
-              set(root, "presize", json_string(fgi_packer_presize_text(&o->presize, presize))) &&
-              set(root, "quality", json_integer(o->quality)) &&
-              set(root, "variants", json_integer(o->variant_count)) &&
-              set(root, "seed", json_integer((json_int_t)o->seed));
+    json_t *root =
+        json_pack("{s:s, s:s, s:I, s:I, s:I}", "codec", fgi_packer_codec_name(o->codec), "presize",
+                  fgi_packer_presize_text(&o->presize, presize), "quality", (json_int_t)o->quality,
+                  "variants", (json_int_t)o->variant_count, "seed", (json_int_t)o->seed);
+    bool ok = root != NULL;
     if (plan->splits != NULL)
         ok = ok && set(root, "val_fraction", json_real(o->val_fraction)) &&
              set(root, "test_fraction", json_real(o->test_fraction)) &&
@@ -186,8 +183,8 @@ fg_status fgi_packer_fingerprint(const fgi_packer_plan *plan, fgi_buf *out, fg_e
         hash = hash_item(hash, &item);
     }
     fgi_hash_format(hash, hex);
-    fgi_buf_printf(out, "1 %s %s %d %" PRId64 " %" PRIu64 " %s", fgi_packer_codec_name(o->codec),
-                   fgi_packer_presize_text(&o->presize, presize), o->quality, o->variant_count,
-                   o->seed, hex);
+    fgi_buf_printf(out, "1 %s %s %" PRId64 " %" PRId64 " %" PRIu64 " %s",
+                   fgi_packer_codec_name(o->codec), fgi_packer_presize_text(&o->presize, presize),
+                   o->quality, o->variant_count, o->seed, hex);
     return fgi_buf_status(out, err);
 }

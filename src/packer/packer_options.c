@@ -14,9 +14,8 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "catalog/catalog_options.h"
+#include "option/option.h"
 #include "packer/packer.h"
-
-enum { DEFAULT_QUALITY = 90, DEFAULT_RATE = 2000, MOST_VARIANTS = 1024, MOST_THREADS = 1024 };
 
 static const char *const codecs[] = {"auto", "file", "jpeg", "jpeg-seg", "raw", "ycc", "dct"};
 enum { CODECS = sizeof(codecs) / sizeof(codecs[0]) };
@@ -47,6 +46,56 @@ const char *fgi_packer_presize_text(const fg_image_presize *presize, char out[64
     return out;
 }
 
+/* ---- numbers and choices --------------------------------------------------------------------- */
+
+typedef fg_pack_build_options build;
+
+static const fg_option rows[] = {
+    FG_OPTION_ENUM(build, codec, "auto", "auto|file|jpeg|jpeg-seg|raw|ycc|dct", "jpeg",
+                   "How images are stored."),
+    FG_OPTION(build, quality, INT, "90", "1..100", "80",
+              "Quality of images that are encoded again."),
+    FG_OPTION_AS("variants", build, variant_count, INT, "1", "1..1024", "4",
+                 "Number of augmentations of each image that are stored."),
+    FG_OPTION_AS("workers", build, thread_count, INT, NULL, "1..1024", "8", "Number of threads."),
+    FG_OPTION(build, limit, INT, NULL, "1..9223372036854775807", "1000",
+              "Number of samples that are packed."),
+    FG_OPTION(build, sequence, INT, NULL, "1..2147483647", "128", "Tokens per sample."),
+    FG_OPTION(build, rate, FLOAT, "2000", "0<..", "500", "Images per second that the model needs."),
+    {.name = "seed",
+     .kind = FG_OPTION_INT,
+     .offset = offsetof(build, seed),
+     .initial = "0",
+     .range = "0..9223372036854775807",
+     .example = "42",
+     .help = "Seed of the split and the variants."},
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+/* All but the seed, which may have 64 bits in C. */
+static const fg_entry row = {
+    .name = "", .options = rows, .option_count = ROWS - 1, .size = sizeof(build)};
+
+static fg_status set_row(build *o, const fg_option *option, const char *text, fg_error *err)
+{
+    const fg_entry one = {.options = option, .option_count = 1, .size = sizeof *o};
+    const fg_option_text item = {.text = text};
+    fg_option_values *values = NULL;
+    void *made = NULL;
+    FGI_TRY(fg_option_values_create(NULL, option, 1, &values, err));
+    fg_status status =
+        fg_option_set_items(values, option->name, &(fg_option_items){&item, 1, NULL}, err);
+    if (status == FG_OK)
+        status = fgi_row_create(&one, values, &made, err);
+    if (status == FG_OK)
+        memcpy((char *)o + option->offset, (const char *)made + option->offset,
+               option->is_enum ? sizeof(int) : sizeof(int64_t));
+    fgi_free(made);
+    fg_option_values_destroy(values);
+    return status;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static fg_status refuse(const char *name, const char *text, const char *expected, fg_error *err)
@@ -54,66 +103,11 @@ static fg_status refuse(const char *name, const char *text, const char *expected
     return fgi_fail(err, FG_EINVAL, "%s: expected %s, got '%s'", name, expected, text);
 }
 
-static fg_status set_codec(fg_pack_build_options *o, const char *name, const char *text,
-                           fg_error *err)
-{
-    return fgi_packer_codec_of(text, &o->codec)
-               ? FG_OK
-               : refuse(name, text, "auto, file, jpeg, jpeg-seg, raw, ycc or dct", err);
-}
-
 static fg_status set_presize(fg_pack_build_options *o, const char *name, const char *text,
                              fg_error *err)
 {
     FGI_TRY_CTX(fg_image_presize_parse(text, &o->presize, err), err, "%s", name);
     return FG_OK;
-}
-
-/* Options that are integers: their members have different types. */
-static const struct integer {
-    const char *name;
-    int64_t least, most;
-    size_t offset;
-    bool is_int; /* the member is an int; otherwise it has 64 bits */
-} integers[] = {
-    {"quality", 1, 100, offsetof(fg_pack_build_options, quality), true},
-    {"variants", 1, MOST_VARIANTS, offsetof(fg_pack_build_options, variant_count), false},
-    {"seed", 0, INT64_MAX, offsetof(fg_pack_build_options, seed), false},
-    {"workers", 1, MOST_THREADS, offsetof(fg_pack_build_options, thread_count), true},
-    {"limit", 1, INT64_MAX, offsetof(fg_pack_build_options, limit), false},
-    {"sequence", 1, INT32_MAX, offsetof(fg_pack_build_options, sequence), false},
-};
-
-static fg_status set_int(fg_pack_build_options *o, const struct integer *row, const char *text,
-                         fg_error *err)
-{
-    char expected[96];
-    int64_t value = 0;
-    if (!fgi_parse_i64(fgi_str_of(text), &value) || value < row->least || value > row->most) {
-        const bool is_large = value == 0 && strlen(text) > 1 && /* not parsed */
-                              strspn(text, "0123456789") == strlen(text);
-        if (row->most == INT64_MAX && !is_large)
-            (void)fgi_snprintf(expected, sizeof(expected), "an integer of at least %" PRId64,
-                               row->least);
-        else
-            (void)fgi_snprintf(expected, sizeof(expected),
-                               "an integer from %" PRId64 " to %" PRId64, row->least, row->most);
-        return refuse(row->name, text, expected, err);
-    }
-    const int narrow = (int)value;
-    if (row->is_int)
-        memcpy((char *)o + row->offset, &narrow, sizeof(narrow));
-    else
-        memcpy((char *)o + row->offset, &value, sizeof(value));
-    return FG_OK;
-}
-
-static fg_status set_rate(fg_pack_build_options *o, const char *name, const char *text,
-                          fg_error *err)
-{
-    return fgi_parse_f64(fgi_str_of(text), &o->rate) && o->rate > 0 && isfinite(o->rate)
-               ? FG_OK
-               : refuse(name, text, "a number of images per second above 0", err);
 }
 
 static fg_status set_bad(fg_pack_build_options *o, const char *name, const char *text,
@@ -209,40 +203,20 @@ fg_status fgi_pack_build_set(fg_pack_build_options *options, const char *name, c
     static const struct {
         const char *name;
         fg_status (*set)(fg_pack_build_options *, const char *, const char *, fg_error *);
-    } rows[] = {
-        {"codec", set_codec},      {"presize", set_presize}, {"split", set_split},
-        {"shard-size", set_shard}, {"bad", set_bad},         {"rate", set_rate},
-        {"source", set_source},
+    } others[] = {
+        {"presize", set_presize}, {"split", set_split},   {"shard-size", set_shard},
+        {"bad", set_bad},         {"source", set_source},
     };
-    for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
-        if (strcmp(integers[i].name, name) == 0)
-            return set_int(options, &integers[i], text, err);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < ROWS; i++)
         if (strcmp(rows[i].name, name) == 0)
-            return rows[i].set(options, name, text, err);
+            return set_row(options, &rows[i], text, err);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(others[i].name, name) == 0)
+            return others[i].set(options, name, text, err);
     return fgi_fail(err, FG_EINVAL, "'%s' is not an option of fg_pack_build", name);
 }
 
 /* ---- defaults and checks --------------------------------------------------------------------- */
-
-static fg_status check_ranges(const fg_pack_build_options *o, fg_error *err)
-{
-    if ((size_t)o->codec >= CODECS)
-        return fgi_fail(err, FG_EINVAL, "codec is %d: expected a value of fg_pack_choice",
-                        (int)o->codec);
-    if (o->quality < 1 || o->quality > 100)
-        return fgi_fail(err, FG_EINVAL, "quality is %d: expected 1 to 100", o->quality);
-    if (o->variant_count < 1 || o->variant_count > MOST_VARIANTS)
-        return fgi_fail(err, FG_EINVAL, "variant_count is %" PRId64 ": expected 1 to %d",
-                        o->variant_count, MOST_VARIANTS);
-    if (o->thread_count < 1 || o->thread_count > MOST_THREADS)
-        return fgi_fail(err, FG_EINVAL, "thread_count is %d: expected 1 to %d", o->thread_count,
-                        MOST_THREADS);
-    if (o->limit < 0 || !(o->rate > 0))
-        return fgi_fail(err, FG_EINVAL, "limit and rate must not be negative");
-    int64_t width = 1, height = 1;
-    return fg_image_presize_size(&o->presize, &width, &height, err);
-}
 
 static fg_status check_codec(const fg_pack_build_options *o, fg_error *err)
 {
@@ -262,19 +236,17 @@ static fg_status check_codec(const fg_pack_build_options *o, fg_error *err)
 fg_status fgi_packer_options(const fg_pack_build_options *options, fg_pack_build_options *out,
                              fg_error *err)
 {
-    *out = (fg_pack_build_options){0};
+    int64_t width = 1, height = 1;
+    void *made = NULL;
     FGI_TRY_RESERVED(fg_pack_build_options, options, err);
-    if (options != NULL)
-        *out = *options;
-    if (out->quality == 0)
-        out->quality = DEFAULT_QUALITY;
-    if (out->variant_count == 0)
-        out->variant_count = 1;
-    if (out->thread_count == 0)
+    FGI_TRY(fgi_row_of(&row, options, &made, err));
+    *out = *(const build *)made;
+    fgi_free(made);
+    if (out->thread_count == FG_AUTO)
         out->thread_count = fgi_cpu_count();
+    out->limit = out->limit != FG_AUTO ? out->limit : 0;
+    out->sequence = out->sequence != FG_AUTO ? out->sequence : 0;
     out->progress_s = fgi_or_default(out->progress_s, 0.1);
-    if (out->rate == 0)
-        out->rate = DEFAULT_RATE;
-    FGI_TRY(check_ranges(out, err));
+    FGI_TRY(fg_image_presize_size(&out->presize, &width, &height, err));
     return check_codec(out, err);
 }

@@ -18,7 +18,7 @@
 #include "image/ycc420.h"
 #include "packer/packer.h"
 
-enum { MEASURED_SIDE = 256, LONGEST_SIDE = 65500 };
+enum { MEASURED_SIDE = 256, LONGEST_SIDE = 65500, PROBES = 256 };
 
 /* Everything of one sample while it is made. */
 typedef struct sample {
@@ -156,7 +156,7 @@ static fg_status put_segments(sample *s, const void *jpeg, size_t size, fg_error
 
 static fg_status put_jpeg(sample *s, const fg_image *image, fg_error *err)
 {
-    const fg_image_jpeg_options options = {.quality = s->plan->o.quality};
+    const fg_image_jpeg_options options = {.quality = (int)s->plan->o.quality};
     fg_image_bytes *encoded = &s->tools->encoded;
     FGI_TRY(fg_image_encode_jpeg(image, &options, encoded, err));
     if (s->plan->o.codec == FG_PACK_CHOICE_SEG)
@@ -190,7 +190,7 @@ static fg_status put_flags(sample *s, int64_t variant, size_t begin, fg_error *e
 static fg_status put_coefficients(sample *s, int64_t variant, const fg_image *image, fg_error *err)
 {
     const size_t begin = s->out->bytes.size;
-    FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image, s->plan->o.quality, s->plan->sampling,
+    FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image, (int)s->plan->o.quality, s->plan->sampling,
                                          &s->out->bytes, err));
     return put_flags(s, variant, begin, err);
 }
@@ -267,15 +267,18 @@ bool fgi_packer_is_kept(const fgi_packer_plan *plan, const fg_image_info *info)
            width == info->width && height == info->height;
 }
 
+static bool is_equal(fgi_jpeg_sampling a, fgi_jpeg_sampling b)
+{
+    return a.components == b.components && a.h == b.h && a.v == b.v;
+}
+
 /* Whether the JPEG has the sampling of all coefficients. */
 static bool has_sampling(const sample *s)
 {
     fgi_jpeg_header header;
     const fgi_image_file file = {.name = s->name, .data = s->file, .size = s->size};
-    const fgi_jpeg_sampling all = s->plan->sampling;
     return fgi_jpeg_header_read(&file, &header, NULL) == FG_OK &&
-           header.sampling.components == all.components && header.sampling.h == all.h &&
-           header.sampling.v == all.v;
+           is_equal(header.sampling, s->plan->sampling);
 }
 
 /* Stores a JPEG without encoding it again. FG_EINVAL or FG_EUNSUPPORTED if it cannot be. */
@@ -385,4 +388,40 @@ void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int
                 .name = fgi_shown(item.name, shown),
                 .is_measured = i % fgi_packer_stride(plan) == 0};
     output->status = make(&s, i, &output->err);
+}
+
+/* ---- the chroma sampling of a pack of coefficients -------------------------------------------
+ * All its records must have the same, so JPEGs with another sampling are encoded again. */
+
+/* Of a JPEG whose coefficients can be stored; otherwise no components. */
+static fgi_jpeg_sampling sampling_of(const fgi_packer_plan *plan, const fg_catalog_bytes *bytes)
+{
+    fg_image_info info;
+    fgi_jpeg_header header = {0};
+    const fgi_image_file file = {.name = "", .data = bytes->data, .size = bytes->size};
+    if (fg_image_probe("", bytes->data, bytes->size, &info, NULL) == FG_OK &&
+        fgi_packer_is_kept(plan, &info))
+        (void)fgi_jpeg_header_read(&file, &header, NULL);
+    return header.sampling;
+}
+
+/* The sampling of all images that are looked at, if they are JPEGs with the same one. Gray only if
+ * all are looked at, because a color image cannot be stored as gray. Otherwise 4:2:0. */
+void fgi_packer_find_sampling(fgi_packer_plan *plan)
+{
+    fg_catalog_bytes bytes = {0};
+    fgi_jpeg_sampling all = {0};
+    const int64_t probes = plan->count < PROBES ? plan->count : PROBES;
+    bool is_one = plan->o.codec == FG_PACK_CHOICE_DCT && plan->o.variant_count == 1;
+    for (int64_t i = 0; i < probes && is_one; i++) {
+        const int64_t index = fgi_packer_index(plan, i * plan->count / probes);
+        if (fg_catalog_read(plan->catalog, index, &bytes, NULL) != FG_OK)
+            continue; /* reported when it is packed */
+        const fgi_jpeg_sampling one = sampling_of(plan, &bytes);
+        is_one = one.components != 0 && (all.components == 0 || is_equal(all, one));
+        all = one;
+    }
+    fg_catalog_bytes_fini(&bytes);
+    const bool is_gray = all.components == 1 && probes < plan->count;
+    plan->sampling = is_one && all.components != 0 && !is_gray ? all : (fgi_jpeg_sampling){3, 2, 2};
 }

@@ -1,35 +1,18 @@
-/* packer_text.c - numbers for people, and the result of a build.
+/* packer_text.c - a build for people: how far it is, with rate and time left, and its result.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "packer/packer_text.h"
-
 #include <inttypes.h>
 #include <string.h>
+#include <math.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "packer/packer.h"
-
-const char *fgi_packer_count(double value, char out[32])
-{
-    char digits[32];
-    const int size = fgi_snprintf(digits, sizeof(digits), "%.0f", value < 1e15 ? value : 1e15);
-    if (value < 9.95 && value != (double)(int)value) {
-        (void)fgi_snprintf(out, 32, "%.1f", value);
-        return out;
-    }
-    int at = 0;
-    for (int i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0)
-            out[at++] = ',';
-        out[at++] = digits[i];
-    }
-    out[at] = '\0';
-    return out;
-}
-
-/* ---- results --------------------------------------------------------------------------------- */
+#include "base/duration.h"
+#include "base/thread.h"
 
 const char *fgi_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
                                 size_t size)
@@ -77,4 +60,75 @@ void fg_pack_built_fini(fg_pack_built *built)
     }
     fgi_free((void *)built->bad);
     *built = (fg_pack_built){0};
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total)
+{
+    meter->start = start;
+    meter->total = total;
+    meter->begin_ns = meter->shown_ns = fgi_now_ns();
+}
+
+bool fgi_packer_meter_report(fgi_packer_meter *m, int64_t done, int64_t bad, uint64_t size_bytes)
+{
+    if (fgi_packer_signals_caught())
+        return false;
+    if (m->progress == NULL)
+        return true;
+    const int64_t now = fgi_now_ns();
+    fg_pack_progress p = {.done = done,
+                          .total = m->total,
+                          .bad = bad,
+                          .size_bytes = size_bytes,
+                          .elapsed_s = (double)(now - m->begin_ns) * 1e-9,
+                          .remaining_s = -1,
+                          .unit = m->unit};
+    if ((double)(now - m->shown_ns) * 1e-9 < m->every_s && done < p.total)
+        return true;
+    m->shown_ns = now;
+    if (p.elapsed_s > 0 && done > m->start) {
+        p.rate = (double)(done - m->start) / p.elapsed_s;
+        p.remaining_s = (double)(p.total - done) / p.rate;
+    }
+    return m->progress(m->self, &p);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t size)
+{
+    char left[32] = "";
+    if (p->remaining_s >= 0 && p->done < p->total)
+        (void)fgi_duration_words(round(p->remaining_s), left);
+    (void)fgi_snprintf(out, size, "%s/%s %s, %s/s, %s%s%s%s", fgi_count_words((double)p->done),
+                       fgi_count_words((double)p->total), p->unit != NULL ? p->unit : "images",
+                       fgi_count_words(p->rate), fgi_bytes_words((double)p->size_bytes),
+                       *left != '\0' ? ", " : "", left, *left != '\0' ? " left" : "");
+    const size_t used = strlen(out);
+    if (p->bad > 0)
+        (void)fgi_snprintf(out + used, size - used, ", %s bad", fgi_count_words((double)p->bad));
+    return out;
+}
+
+/* The current width of the terminal. */
+static int columns_of(FILE *out)
+{
+    struct winsize size = {0};
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
+{
+    char line[160];
+    const bool is_end = progress->done == progress->total;
+    const int width = columns_of(stream) - 1;
+    (void)fg_pack_progress_text(progress, line, sizeof(line));
+    if (isatty(fileno(stream)))
+        (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width, line, is_end ? "\n" : "");
+    else if (!is_end)
+        (void)fgi_fprintf(stream, "%s\n", line);
+    (void)fflush(stream);
+    return true;
 }

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "image/jpeg_coefficients.h"
 #include "image/jpeg_segment_record.h"
+#include "image/ycc.h"
+#include "image/ycc420.h"
 
 /* A record that is decoded. */
 typedef struct source {
@@ -31,10 +33,9 @@ static fg_status check_size(const source *s, uint64_t expected, fg_error *err)
                     (unsigned)s->entry->height, fg_pack_codec_name(s->entry->codec));
 }
 
-static fg_status copy_pixels(const source *s, int64_t width, int64_t height, int channels,
-                             const uint8_t *pixels, fg_image *out, fg_error *err)
+static fg_status copy_pixels(int64_t width, int64_t height, int channels, const uint8_t *pixels,
+                             fg_image *out, fg_error *err)
 {
-    (void)s;
     FGI_TRY(fg_image_reserve(out, width, height, channels, err));
     memcpy(out->pixels, pixels, (size_t)width * (size_t)height * (size_t)channels);
     return FG_OK;
@@ -44,60 +45,24 @@ static fg_status decode_raw(const source *s, fg_image *out, fg_error *err)
 {
     const uint64_t pixels = (uint64_t)s->entry->width * s->entry->height;
     FGI_TRY(check_size(s, 3 * pixels, err));
-    return copy_pixels(s, s->entry->width, s->entry->height, 3, s->data, out, err);
-}
-
-/* ---- YCbCr 4:2:0 ----------------------------------------------------------------------------- */
-
-typedef struct plane {
-    const uint8_t *samples;
-    int64_t width, height;
-} plane;
-
-static int64_t clamp_index(int64_t i, int64_t count)
-{
-    return i < 0 ? 0 : i < count ? i : count - 1;
-}
-
-/* The value of a half-size plane at a pixel: 9/16 of the nearest sample, 3/16 of the next ones in
- * each direction, 1/16 of the diagonal one. */
-static float upsampled(const plane *p, int64_t x, int64_t y)
-{
-    const int64_t x0 = x / 2, y0 = y / 2;
-    const int64_t x1 = clamp_index(x0 + (x % 2 == 0 ? -1 : 1), p->width);
-    const int64_t y1 = clamp_index(y0 + (y % 2 == 0 ? -1 : 1), p->height);
-    const uint8_t *near = p->samples + y0 * p->width, *far = p->samples + y1 * p->width;
-    return (float)(9 * near[x0] + 3 * near[x1] + 3 * far[x0] + far[x1]) / 16;
-}
-
-static uint8_t to_byte(float value)
-{
-    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5F);
+    return copy_pixels(s->entry->width, s->entry->height, 3, s->data, out, err);
 }
 
 static fg_status decode_ycc(const source *s, fg_image *out, fg_error *err)
 {
     const int64_t width = s->entry->width, height = s->entry->height;
-    const int64_t half_width = (width + 1) / 2, half_height = (height + 1) / 2;
-    const uint64_t luma = (uint64_t)width * (uint64_t)height;
-    const uint64_t chroma = (uint64_t)half_width * (uint64_t)half_height;
-    FGI_TRY(check_size(s, luma + 2 * chroma, err));
+    FGI_TRY(check_size(s, fgi_ycc420_bytes(width, height), err));
     FGI_TRY(fg_image_reserve(out, width, height, 3, err));
-    const plane blue = {s->data + luma, half_width, half_height};
-    const plane red = {blue.samples + chroma, half_width, half_height};
-    uint8_t *rgb = out->pixels;
-    for (int64_t y = 0; y < height; y++)
-        for (int64_t x = 0; x < width; x++, rgb += 3) {
-            const float l = s->data[y * width + x];
-            const float cb = upsampled(&blue, x, y) - 128, cr = upsampled(&red, x, y) - 128;
-            rgb[0] = to_byte(l + 1.402F * cr);
-            rgb[1] = to_byte(l - 0.344136F * cb - 0.714136F * cr);
-            rgb[2] = to_byte(l + 1.772F * cb);
-        }
+    fgi_ycc_to_rgb(s->data, width, height, 0, 0, out);
     return FG_OK;
 }
 
 /* ---- coefficients ---------------------------------------------------------------------------- */
+
+static uint8_t to_byte(float value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5F);
+}
 
 typedef struct coefficients {
     void *dense;
@@ -153,8 +118,8 @@ static fg_status decode_arrays(const source *s, const fg_pack_info *info, fg_ima
         if (offset + bytes > s->size)
             break;
         if (is_image(type))
-            return copy_pixels(s, type->dim[1], type->dim[0],
-                               type->rank == 3 ? (int)type->dim[2] : 1, s->data + offset, out, err);
+            return copy_pixels(type->dim[1], type->dim[0], type->rank == 3 ? (int)type->dim[2] : 1,
+                               s->data + offset, out, err);
         offset += bytes;
     }
     return fgi_fail(err, FG_EUNSUPPORTED,

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "data/elements.h"
 #include "data/npy.h"
-#include "data/npz.h"
 
 typedef struct tokens {
     fgi_block file;

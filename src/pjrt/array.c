@@ -158,17 +158,16 @@ static int first_device(const fg_array *array)
     return -1;
 }
 
-/* Checks whether an array can be read, and sets *out to the device to read from. */
-static fg_status readable(const fg_array *array, int *out, fg_error *err)
+/* Checks whether an array can be read. */
+static fg_status check_readable(const fg_array *array, fg_error *err)
 {
     char type[96];
-    *out = first_device(array);
     if (array->client->topology)
         return fgi_topology_refuse(array->client, "reading an array", err);
     if (fgi_array_is_donated(array))
         return fgi_fail(err, FG_EINVAL, "array %s was donated to a program and no longer has data",
                         fg_type_format(&array->type, type, sizeof type));
-    if (*out < 0)
+    if (first_device(array) < 0)
         return fgi_fail(err, FG_EINTERNAL, "array %s is not on a device",
                         fg_type_format(&array->type, type, sizeof type));
     return FG_OK;
@@ -362,9 +361,8 @@ fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_
                              fgi_event **out_done, fg_error *err)
 {
     char type[96];
-    int device;
     *out_done = NULL;
-    FGI_TRY(readable(array, &device, err));
+    FGI_TRY(check_readable(array, err));
     if (size_bytes != fg_type_bytes(&array->type))
         return fgi_fail(err, FG_EINVAL, "array %s has %zu bytes, but the buffer has %zu",
                         fg_type_format(&array->type, type, sizeof type),
@@ -404,9 +402,8 @@ fg_status fg_array_read(const fg_array *array, void *out_data, size_t size_bytes
 
 fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err)
 {
-    int device;
     *out = NULL;
-    FGI_TRY(readable(array, &device, err));
+    FGI_TRY(check_readable(array, err));
     const fg_client *c = array->client;
     fgi_event *event = fgi_event_create(c, "computing an array", array->buffer_count);
     if (!event)

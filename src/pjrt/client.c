@@ -1,5 +1,5 @@
 /* client.c - opens a client: selects and loads a plugin, passes options to it, and collects its
- * devices, their properties and memory, and counters.
+ * devices, their properties and memory, counters and compilations. Closes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -12,7 +12,13 @@
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
-enum { CPU_DEVICES = 1, CPU_DEVICES_MAX = 1024, OPTIONS_MAX = 4, CANDIDATES_MAX = 64 };
+enum {
+    CPU_DEVICES = 1,
+    CPU_DEVICES_MAX = 1024,
+    OPTIONS_MAX = 4,
+    CANDIDATES_MAX = 64,
+    FIRST_KEPT = FG_MAX_COMPILE_EVENTS / 2
+};
 
 static const char *const accelerators[] = {"tpu", "cuda",
                                            "cpu"}; /* the order in which "auto" tries them */
@@ -20,13 +26,13 @@ enum { ACCELERATORS = sizeof accelerators / sizeof accelerators[0] };
 
 /* ---- creating the plugin's client ------------------------------------------------------------ */
 
-static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
+PJRT_NamedValue fgi_named_value(const char *name, PJRT_NamedValue_Type type, size_t size)
 {
     return (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
                              .name = name,
                              .name_size = strlen(name),
                              .type = type,
-                             .value_size = 1};
+                             .value_size = size};
 }
 
 /* The user's options, and the parsed `devices` option. */
@@ -54,7 +60,7 @@ typedef struct create_options {
 
 static PJRT_NamedValue *add(create_options *out, const char *name, PJRT_NamedValue_Type type)
 {
-    out->option[out->count] = named(name, type);
+    out->option[out->count] = fgi_named_value(name, type, 1);
     return &out->option[out->count++];
 }
 
@@ -181,14 +187,10 @@ fg_status fgi_client_set_platform(fg_client *c, fgi_str name, fgi_str version, f
 
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "querying the platform", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Client_PlatformName_Args, name, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_PlatformName(&name), &place, err));
-    FGI_ARGS(PJRT_Client_PlatformVersion_Args, version, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_PlatformVersion(&version), &place, err));
-    FGI_ARGS(PJRT_Client_ProcessIndex_Args, process, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_ProcessIndex(&process), &place, err));
+    FGI_CALL(PJRT_Client_PlatformName, name, place, err, .client = c->client);
+    FGI_CALL(PJRT_Client_PlatformVersion, version, place, err, .client = c->client);
+    FGI_CALL(PJRT_Client_ProcessIndex, process, place, err, .client = c->client);
     c->info.process_index = process.process_index;
     return fgi_client_set_platform(
         c, (fgi_str){name.platform_name, name.platform_name_size},
@@ -198,16 +200,11 @@ static fg_status read_platform(fg_client *c, fg_error *err)
 fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *about, fgi_device *out,
                                       fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "querying a device", FG_EPLUGIN};
-    FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
-    FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
-    FGI_ARGS(PJRT_DeviceDescription_Kind_Args, kind, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Kind(&kind), &place, err));
-    FGI_ARGS(PJRT_DeviceDescription_ToString_Args, text, .device_description = about);
-    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ToString(&text), &place, err));
+    FGI_CALL(PJRT_DeviceDescription_Id, id, place, err, .device_description = about);
+    FGI_CALL(PJRT_DeviceDescription_ProcessIndex, process, place, err, .device_description = about);
+    FGI_CALL(PJRT_DeviceDescription_Kind, kind, place, err, .device_description = about);
+    FGI_CALL(PJRT_DeviceDescription_ToString, text, place, err, .device_description = about);
     *out = (fgi_device){.id = id.id,
                         .process = process.process_index,
                         .kind = keep(c, kind.device_kind, kind.device_kind_size),
@@ -220,8 +217,7 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
 static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
 {
     const fgi_pjrt_call place = {c, NULL, "querying a device", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Device_GetDescription(&get), &place, err));
+    FGI_CALL(PJRT_Device_GetDescription, get, place, err, .device = device);
     FGI_TRY(fgi_client_read_description(c, get.device_description, out, err));
     out->device = device;
     return FG_OK;
@@ -247,20 +243,16 @@ fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
 /* The devices of all processes, and their number. */
 static fg_status read_world(fg_client *c, fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Client_Devices_Args, list, .client = c->client);
-    FGI_TRY(fgi_check(api->PJRT_Client_Devices(&list), &place, err));
+    FGI_CALL(PJRT_Client_Devices, list, place, err, .client = c->client);
     FGI_TRY(fgi_client_make_world(c, list.num_devices, err));
     c->info.process_count = c->info.process_index + 1;
     for (size_t i = 0; i < list.num_devices; i++) {
-        FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = list.devices[i]);
-        FGI_TRY(fgi_check(api->PJRT_Device_GetDescription(&get), &place, err));
-        FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = get.device_description);
-        FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
-        FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process,
+        FGI_CALL(PJRT_Device_GetDescription, get, place, err, .device = list.devices[i]);
+        FGI_CALL(PJRT_DeviceDescription_Id, id, place, err,
                  .device_description = get.device_description);
-        FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
+        FGI_CALL(PJRT_DeviceDescription_ProcessIndex, process, place, err,
+                 .device_description = get.device_description);
         c->world[i] = (fgi_mesh_device){.id = id.id, .process = process.process_index};
         if (process.process_index >= c->info.process_count)
             c->info.process_count = process.process_index + 1;
@@ -273,8 +265,7 @@ static fg_status read_world(fg_client *c, fg_error *err)
 static fg_status read_devices(fg_client *c, fg_error *err)
 {
     const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Client_AddressableDevices_Args, list, .client = c->client);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_AddressableDevices(&list), &place, err));
+    FGI_CALL(PJRT_Client_AddressableDevices, list, place, err, .client = c->client);
     if (list.num_addressable_devices == 0 || list.num_addressable_devices > 1 << 16)
         return fgi_fail(err, FG_EPLUGIN, "plugin '%s' has %zu devices for this process",
                         c->plugin.path, list.num_addressable_devices);
@@ -579,4 +570,67 @@ fg_client_stats fg_client_stats_of(const fg_client *client)
         .uploaded_bytes = atomic_load(&client->stats.uploaded_bytes),
         .in_place_bytes = atomic_load(&client->stats.in_place_bytes),
     };
+}
+
+/* ---- compilations ----------------------------------------------------------------------------
+ * The first and the latest ones are kept. */
+
+void fgi_client_add_compile(fg_client *client, const fg_compile_event *event)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    fg_compile_event *all = client->compile;
+    if (client->compile_count == FG_MAX_COMPILE_EVENTS) {
+        memmove(all + FIRST_KEPT, all + FIRST_KEPT + 1,
+                (FG_MAX_COMPILE_EVENTS - FIRST_KEPT - 1) * sizeof *all);
+        client->compile_count--;
+    }
+    all[client->compile_count++] = *event;
+    (void)pthread_mutex_unlock(&client->lock);
+}
+
+size_t fg_client_compiles(const fg_client *client, fg_compile_event *out, size_t capacity)
+{
+    fg_client *c = (fg_client *)client;
+    (void)pthread_mutex_lock(&c->lock);
+    const size_t count = c->compile_count, n = count < capacity ? count : capacity;
+    if (n > 0)
+        memcpy(out, c->compile, n * sizeof *out);
+    (void)pthread_mutex_unlock(&c->lock);
+    return count;
+}
+
+/* ---- closing ---------------------------------------------------------------------------------
+ * Arrays, programs and traces have a reference each, so they may be destroyed in any order. A
+ * plugin's client must outlive its buffers and programs: the last reference destroys it. */
+
+fg_client *fgi_client_retain(fg_client *client)
+{
+    if (client)
+        (void)atomic_fetch_add_explicit(&client->references, 1, memory_order_relaxed);
+    return client;
+}
+
+void fgi_client_release(fg_client *client)
+{
+    if (!client || atomic_fetch_sub_explicit(&client->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (client->client) {
+        FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
+        (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
+    }
+    fgi_topology_close(client);
+    if (client->has_lock)
+        pthread_mutex_destroy(&client->lock);
+    fgi_free(client->cache_dir);
+    fgi_arena_fini(&client->arena);
+    fgi_free(client);
+}
+
+void fg_client_close(fg_client *client)
+{
+    if (!client)
+        return;
+    atomic_store(&client->is_closed, true); /* before the lists are emptied for the last time */
+    fgi_donated_free(client, true);
+    fgi_client_release(client);
 }

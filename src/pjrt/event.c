@@ -126,7 +126,7 @@ static void part_is_ready(PJRT_Error *error, void *user)
     count_down(l);
 }
 
-fg_status fgi_event_on_parts(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
+fg_status fgi_event_on_ready(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
                              void *self, fg_error *err)
 {
     const size_t count = (size_t)event->count;
@@ -153,11 +153,6 @@ fg_status fgi_event_on_parts(fgi_event *event, fgi_event_part_fn *part_done, fgi
     }
     count_down(l);
     return FG_OK;
-}
-
-fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err)
-{
-    return fgi_event_on_parts(event, NULL, done, self, err);
 }
 
 int fgi_event_parts(const fgi_event *event) { return event->count; }

@@ -18,8 +18,7 @@ static fg_status map_rows(fgi_executable *e, fg_error *err)
     fg_client *c = e->client;
     const int requested = e->device_count;
     const fgi_pjrt_call place = {c, c->label, "querying a program's devices", FG_EDEVICE};
-    FGI_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, list, .executable = e->loaded);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_LoadedExecutable_AddressableDevices(&list), &place, err));
+    FGI_CALL(PJRT_LoadedExecutable_AddressableDevices, list, place, err, .executable = e->loaded);
     e->device_count = (int)list.num_addressable_devices;
     if (e->device_count != requested)
         return fgi_fail(err, FG_EINVAL, "the program is for %d devices: expected %d",
@@ -43,12 +42,9 @@ static fg_status map_rows(fgi_executable *e, fg_error *err)
 static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err)
 {
     const fg_client *c = e->client;
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, c->label, "querying a program's outputs", FG_EDEVICE};
-    FGI_ARGS(PJRT_Executable_OutputElementTypes_Args, types, .executable = e->executable);
-    FGI_TRY(fgi_check(api->PJRT_Executable_OutputElementTypes(&types), &place, err));
-    FGI_ARGS(PJRT_Executable_OutputDimensions_Args, dims, .executable = e->executable);
-    FGI_TRY(fgi_check(api->PJRT_Executable_OutputDimensions(&dims), &place, err));
+    FGI_CALL(PJRT_Executable_OutputElementTypes, types, place, err, .executable = e->executable);
+    FGI_CALL(PJRT_Executable_OutputDimensions, dims, place, err, .executable = e->executable);
     if (types.num_output_types != e->out_count || dims.num_outputs != e->out_count)
         return fgi_fail(err, FG_EINTERNAL,
                         "%s reports contradictory information about a program's outputs",
@@ -74,8 +70,7 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
 {
     const fg_client *c = e->client;
     const fgi_pjrt_call place = {c, c->label, "querying a program's outputs", FG_EDEVICE};
-    FGI_ARGS(PJRT_Executable_NumOutputs_Args, outputs, .executable = e->executable);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_NumOutputs(&outputs), &place, err));
+    FGI_CALL(PJRT_Executable_NumOutputs, outputs, place, err, .executable = e->executable);
     e->out_count = outputs.num_outputs;
     if (options->out_types && e->out_count != options->out_count)
         return fgi_fail(err, FG_EINVAL, "the program has %zu outputs: expected %zu", e->out_count,
@@ -128,14 +123,12 @@ static void destroy(fgi_executable *executable)
 static fg_status take_over(fgi_executable *e, const fgi_compile_options *options, fg_error *err)
 {
     const fg_client *c = e->client;
-    const PJRT_Api *api = c->plugin.api;
     e->partition_count = fgi_partition_count(c, options);
     e->device_count = options->all_processes ? c->info.device_count : e->partition_count;
     if (!e->loaded)
         return FG_OK;
-    FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = e->loaded);
     const fgi_pjrt_call place = {c, c->label, "loading a program", FG_EDEVICE};
-    FGI_TRY(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
+    FGI_CALL(PJRT_LoadedExecutable_GetExecutable, get, place, err, .loaded_executable = e->loaded);
     e->executable = get.executable;
     return map_rows(e, err);
 }
@@ -308,9 +301,8 @@ fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_
     const fg_client *c = executable->client;
     *out_data = NULL;
     *out_size = 0;
-    FGI_ARGS(PJRT_Executable_Serialize_Args, args, .executable = executable->executable);
     const fgi_pjrt_call place = {c, c->label, "serializing a program", FG_EUNSUPPORTED};
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_Serialize(&args), &place, err));
+    FGI_CALL(PJRT_Executable_Serialize, args, place, err, .executable = executable->executable);
     char *data = fgi_alloc(args.serialized_bytes_size + 1);
     if (data) {
         memcpy(data, args.serialized_bytes, args.serialized_bytes_size);
@@ -329,10 +321,9 @@ fg_status fgi_executable_load(fg_client *client, const char *data, size_t size,
     *out = NULL;
     if (client->topology)
         return fgi_topology_refuse(client, "loading a compiled program", err);
-    FGI_ARGS(PJRT_Executable_DeserializeAndLoad_Args, args, .client = client->client,
-             .serialized_executable = data, .serialized_executable_size = size);
     const fgi_pjrt_call place = {client, client->label, "loading a compiled program", FG_EFORMAT};
-    FGI_TRY(fgi_check(client->plugin.api->PJRT_Executable_DeserializeAndLoad(&args), &place, err));
+    FGI_CALL(PJRT_Executable_DeserializeAndLoad, args, place, err, .client = client->client,
+             .serialized_executable = data, .serialized_executable_size = size);
     return wrap(client, (compiled){.loaded = args.loaded_executable}, options ? options : &defaults,
                 out, err);
 }

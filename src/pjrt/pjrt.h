@@ -20,13 +20,11 @@ bool fgi_event_is_ready(fgi_event *event);
  * are. Queries the plugin, without waiting. */
 void fgi_event_pending(fgi_event *event, char *out, size_t size);
 /* Calls done(self, status, message) once, from any thread, when the event is complete (immediately
- * if it already is). `self` must live until then. */
+ * if it already is). `self` must live until then. First calls part_done(self, part) for each part,
+ * from any thread: a part is the operation on one device. part_done may be NULL. */
 typedef void fgi_event_fn(void *self, fg_status status, const char *message);
-fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err);
-/* The same, and first calls part_done(self, part) for each part, from any thread: a part is the
- * operation on one device. part_done may be NULL. */
 typedef void fgi_event_part_fn(void *self, int part);
-fg_status fgi_event_on_parts(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
+fg_status fgi_event_on_ready(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
                              void *self, fg_error *err);
 /* Number of parts, and the label of a part's device, which lives as long as the client; NULL:
  * unknown. */
@@ -84,8 +82,7 @@ typedef struct fgi_program_cost {
     int64_t argument_bytes, output_bytes, alias_bytes, temp_bytes, code_bytes, peak_bytes;
     double flops, bytes_accessed;
 } fgi_program_cost;
-fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
-                              fg_error *err);
+fgi_program_cost fgi_executable_cost(const fgi_executable *executable);
 /* Number of devices that it is compiled for, as reported by the plugin; -1: not reported. */
 fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_replicas,
                                 int64_t *out_partitions, fg_error *err);
@@ -169,7 +166,7 @@ void fgi_profiler_destroy(fgi_profiler *profiler); /* also while it runs; NULL i
 /* ---- client ---------------------------------------------------------------------------------- */
 
 typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform;
-/* Adds or drops a reference to a client, which may be NULL (client_close.c). */
+/* Adds or drops a reference to a client, which may be NULL. */
 fg_client *fgi_client_retain(fg_client *client);
 void fgi_client_release(fg_client *client);
 fgi_platform fgi_client_platform(const fg_client *client);

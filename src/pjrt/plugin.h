@@ -126,7 +126,8 @@ fg_status fgi_client_read_description(fg_client *client, PJRT_DeviceDescription 
 /* Allocates the devices of all processes, to be filled in and sorted. */
 fg_status fgi_client_make_world(fg_client *client, size_t count, fg_error *err);
 
-/* compile_events.c */
+/* A named value whose `size` elements are to be set. */
+PJRT_NamedValue fgi_named_value(const char *name, PJRT_NamedValue_Type type, size_t size);
 void fgi_client_add_compile(fg_client *client, const fg_compile_event *event);
 /* host_reads.c: the calling thread has waited for a value since then. */
 void fgi_client_waited(fg_client *client, const char *name, int64_t bytes, int64_t begin_ns);
@@ -155,6 +156,11 @@ typedef struct fgi_pjrt_call {
 
 /* FG_OK if error is NULL; otherwise converts and destroys it. */
 fg_status fgi_check(PJRT_Error *error, const fgi_pjrt_call *place, fg_error *err);
+/* Calls a function of the plugin of place.client, with its argument struct `args`, and returns the
+ * error if it fails: FGI_CALL(PJRT_Client_Devices, list, place, err, .client = c->client); */
+#define FGI_CALL(call, args, place, err, ...)                                                      \
+    FGI_ARGS(call##_Args, args, __VA_ARGS__);                                                      \
+    FGI_TRY(fgi_check((place).client->plugin.api->call(&(args)), &(place), err))
 /* The same before a client exists. */
 fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_pjrt_call *place,
                           fg_error *err);

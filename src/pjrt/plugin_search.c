@@ -67,17 +67,27 @@ bool fgi_home_folder(char out[FGI_PATH_MAX])
     return n > 0 && n < FGI_PATH_MAX;
 }
 
-static void add_setup(finder *f)
+/* The plugins of the accelerator below a folder of Python packages or, with `has_setup`, below
+ * those of the folder that `fulgurite setup` fills. */
+static void add_packages(finder *f, const char *source, const char *folder, bool has_setup)
 {
-    char home[FGI_PATH_MAX], path[2 * FGI_PATH_MAX];
-    if (!fgi_home_folder(home))
-        return;
+    char path[2 * FGI_PATH_MAX];
     for (int i = 0; i < LAYOUTS; i++) {
         if (strcmp(layouts[i].accelerator, f->accelerator) != 0)
             continue;
-        snprintf(path, sizeof path, "%s/plugins/%s/%s", home, layouts[i].setup, layouts[i].file);
-        add(f, "fulgurite setup", path);
+        if (snprintf(path, sizeof path, "%s/%s%s%s", folder, has_setup ? layouts[i].setup : "",
+                     has_setup ? "/" : "", layouts[i].file) < (int)sizeof path)
+            add(f, source, path);
     }
+}
+
+static void add_setup(finder *f)
+{
+    char home[FGI_PATH_MAX], plugins[FGI_PATH_MAX + 16];
+    if (!fgi_home_folder(home))
+        return;
+    snprintf(plugins, sizeof plugins, "%s/plugins", home);
+    add_packages(f, "fulgurite setup", plugins, true);
 }
 
 static int newest_first(const void *a, const void *b) { return strverscmp(b, a); }
@@ -98,17 +108,6 @@ static int list_pythons(const char *lib, char names[PYTHONS][32])
     closedir(folder);
     qsort(names, (size_t)count, sizeof names[0], newest_first);
     return count;
-}
-
-static void add_packages(finder *f, const char *source, const char *packages)
-{
-    char path[2 * FGI_PATH_MAX];
-    for (int i = 0; i < LAYOUTS; i++) {
-        if (strcmp(layouts[i].accelerator, f->accelerator) != 0)
-            continue;
-        if (snprintf(path, sizeof path, "%s/%s", packages, layouts[i].file) < (int)sizeof path)
-            add(f, source, path);
-    }
 }
 
 /* The package folders of a Python installation. If it has none, its pattern is listed, so that a
@@ -132,14 +131,14 @@ static void add_prefix(finder *f, const char *prefix)
         for (int k = 0; k < 2; k++) {
             snprintf(packages, sizeof packages, "%s/%s/%s", lib, names[i], kinds[k]);
             if (fgi_is_folder(packages)) {
-                add_packages(f, source, packages);
+                add_packages(f, source, packages, false);
                 any = true;
             }
         }
     }
     if (!any) {
         snprintf(packages, sizeof packages, "%s/python3*/site-packages", lib);
-        add_packages(f, source, packages);
+        add_packages(f, source, packages, false);
     }
 }
 

@@ -46,14 +46,12 @@ static void read_work(const fgi_executable *e, fgi_program_cost *out)
     }
 }
 
-fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
-                              fg_error *err)
+fgi_program_cost fgi_executable_cost(const fgi_executable *executable)
 {
-    (void)err;
-    *out = (fgi_program_cost){-1, -1, -1, -1, -1, -1, -1, -1};
-    read_memory(executable, out);
-    read_work(executable, out);
-    return FG_OK;
+    fgi_program_cost out = {-1, -1, -1, -1, -1, -1, -1, -1};
+    read_memory(executable, &out);
+    read_work(executable, &out);
+    return out;
 }
 
 /* ---- the compiled program itself ------------------------------------------------------------- */

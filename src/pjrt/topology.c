@@ -40,22 +40,9 @@ static void describe_gpu(const fgi_gpu *gpu, char out[GPU_TEXT_MAX])
 
 static PJRT_NamedValue text_option(const char *name, const char *value)
 {
-    return (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
-                             .name = name,
-                             .name_size = strlen(name),
-                             .type = PJRT_NamedValue_kString,
-                             .string_value = value,
-                             .value_size = strlen(value)};
-}
-
-static PJRT_NamedValue list_option(const char *name, const int64_t *values, size_t count)
-{
-    return (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
-                             .name = name,
-                             .name_size = strlen(name),
-                             .type = PJRT_NamedValue_kInt64List,
-                             .int64_array_value = values,
-                             .value_size = count};
+    PJRT_NamedValue option = fgi_named_value(name, PJRT_NamedValue_kString, strlen(value));
+    option.string_value = value;
+    return option;
 }
 
 static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *err)
@@ -70,8 +57,10 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
     }
     if (name->chip_config != NULL)
         options[count++] = text_option("chip_config_name", name->chip_config);
-    if (name->host_bounds[0] > 0)
-        options[count++] = list_option("chips_per_host_bounds", name->host_bounds, 3);
+    if (name->host_bounds[0] > 0) {
+        options[count] = fgi_named_value("chips_per_host_bounds", PJRT_NamedValue_kInt64List, 3);
+        options[count++].int64_array_value = name->host_bounds;
+    }
     const char *wanted_name = name->gpu != NULL ? name->generation : name->plugin_name;
     FGI_ARGS(PJRT_TopologyDescription_Create_Args, args, .topology_name = wanted_name,
              .topology_name_size = strlen(wanted_name), .create_options = options,
@@ -92,12 +81,10 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
 
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
-    const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, NULL, "querying the platform", FG_EPLUGIN};
-    FGI_ARGS(PJRT_TopologyDescription_PlatformName_Args, name, .topology = c->topology);
-    FGI_TRY(fgi_check(api->PJRT_TopologyDescription_PlatformName(&name), &place, err));
-    FGI_ARGS(PJRT_TopologyDescription_PlatformVersion_Args, version, .topology = c->topology);
-    FGI_TRY(fgi_check(api->PJRT_TopologyDescription_PlatformVersion(&version), &place, err));
+    FGI_CALL(PJRT_TopologyDescription_PlatformName, name, place, err, .topology = c->topology);
+    FGI_CALL(PJRT_TopologyDescription_PlatformVersion, version, place, err,
+             .topology = c->topology);
     return fgi_client_set_platform(
         c, (fgi_str){name.platform_name, name.platform_name_size},
         (fgi_str){version.platform_version, version.platform_version_size}, err);

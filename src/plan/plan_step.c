@@ -12,7 +12,7 @@
 #include "plan/analysis.h"
 #include "plan/hlo_counts.h"
 #include "base/print.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
@@ -130,11 +130,10 @@ static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data
     int64_t replicas;
     fgi_memory memory;
     fgi_hlo_counts counts;
-    fgi_program_cost cost;
+    const fgi_program_cost cost = fgi_executable_cost(executable);
     char *serialized = NULL;
     size_t size = 0;
     FGI_TRY(fgi_memory_of(&trainer->model, trainer->stage[FGI_TRAIN], &memory, err));
-    FGI_TRY(fgi_executable_cost(executable, &cost, err));
     FGI_TRY(fgi_executable_counts(executable, &replicas, &out->partitions, err));
     FGI_TRY(read_program(trainer, data, executable, &counts, out, err));
     put_memory(&memory, &counts, &cost, out);

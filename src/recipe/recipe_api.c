@@ -13,9 +13,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/lr_plot.h"
-#include "report/plan_doc.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 #include "base/thread.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -371,8 +369,11 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
 {
     switch (which) {
     case FG_RECIPE_SUMMARY:
-        if (r->schedule.name != NULL)
-            return fgi_schedule_put_json(&r->schedule, &r->text) ? FG_OK : fgi_no_memory(err);
+        if (r->schedule.name != NULL) {
+            fgi_json_put(&r->text, fgi_schedule_json(&r->schedule),
+                         JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+            return FG_OK;
+        }
         return fgi_run_put_summary(r, &r->text) ? FG_OK : fgi_no_memory(err);
     case FG_RECIPE_METRICS: fgi_run_put_metrics(r, &r->text); return FG_OK;
     case FG_RECIPE_CONFIG:

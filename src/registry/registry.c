@@ -238,10 +238,7 @@ fg_status fg_registry_add(fg_registry *registry, fg_registry_kind kind, const fg
     FGI_TRY(fgi_check_reserved(reserved, err));
     FGI_TRY_RESERVED(fg_entry, entry, err);
     FGI_TRY_CTX(check(l, kind, entry, err), err, "%s", kinds[kind].name);
-    const fg_entry **entries = fgi_grow(l->entries, l->count, &l->capacity, sizeof *entries);
-    if (entries == NULL)
-        return fgi_no_memory(err);
-    l->entries = entries;
+    FGI_TRY_GROW(l->entries, l->count, l->capacity, err);
     l->entries[l->count++] = entry;
     return FG_OK;
 }

@@ -2,7 +2,7 @@
  * machine; in the page, a table of all machines comes first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/plan_doc.h"
+#include "report/reports.h"
 
 #include <math.h>
 #include <string.h>
@@ -261,8 +261,7 @@ static void put_layers(fgi_doc *d, const json_t *layers)
     if (count > 0)
         fgi_doc_say(d, "note", "%zu of %zu layers, sorted by the cost of padding",
                     json_array_size(rows), count);
-    fgi_doc_table(d, NULL, layer_fields, rows);
-    json_decref(rows);
+    fgi_doc_rows(d, NULL, layer_fields, rows);
 }
 
 /* ---- cycles, collectives, slow operations, input --------------------------------------------- */

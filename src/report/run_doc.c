@@ -1,9 +1,10 @@
 /* run_doc.c - the report of a run: metrics, the last validation, verdicts, the time of the devices,
- * and the details.
+ * and the details; and the few lines at the end of a fit.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/run_doc.h"
+#include "report/reports.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,12 +19,108 @@ static const json_t *part(const fgi_run_view *view, const char *key)
     return json_object_get(view->report, key);
 }
 
-/* Writes a table and frees its rows. */
-static void put_table(fgi_doc *d, const fgi_field *fields, json_t *rows)
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void put_number(fgi_buf *out, const char *before, double value, const char *after)
 {
-    d->out->failed = d->out->failed || rows == NULL;
-    fgi_doc_table(d, NULL, fields, rows);
-    json_decref(rows);
+    if (isfinite(value))
+        fgi_buf_printf(out, fabs(value) < 1000 ? "%s%.4g%s" : "%s%.0f%s", before, value, after);
+}
+
+/* A number of things, with their singular, " step". */
+static void put_count(fgi_buf *out, const char *before, double count, const char *noun)
+{
+    put_number(out, before, count, noun);
+    if (isfinite(count) && count != 1)
+        fgi_buf_putc(out, 's');
+}
+
+/* Of a run without a report. */
+static void put_rows(fgi_buf *out, const fgi_run_view *view)
+{
+    fgi_buf_printf(out, "%s%" PRId64 " row%s of metrics", view->is_live ? "in progress: " : "",
+                   view->rows, fgi_s(view->rows));
+    if (view->damage != NULL) {
+        fgi_buf_puts(out, "; damaged: ");
+        fgi_put_plain(out, view->damage);
+    } else if (!view->is_live) {
+        fgi_buf_puts(out, "; no report.json");
+    }
+}
+
+/* A run that was killed has gone on after it last wrote its report. */
+static void put_end(fgi_buf *out, const fgi_run_view *view)
+{
+    if (strcmp(fgi_json_words(view->report, "state"), "killed") != 0 ||
+        !(view->last_step > fgi_json_number(view->report, "steps")))
+        return;
+    put_number(out, "; its metrics continue until step ", view->last_step, "");
+    put_number(out, ", epoch ", view->last_epoch, "");
+}
+
+void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view)
+{
+    char words[32];
+    const json_t *r = view->report;
+    const bool is_killed = strcmp(fgi_json_words(r, "state"), "killed") == 0;
+    const double seconds = fgi_json_number(r, "seconds");
+    if (r == NULL) {
+        put_rows(out, view);
+        return;
+    }
+    fgi_put_plain(out,
+                  *fgi_json_words(r, "state") != '\0' ? fgi_json_words(r, "state") : "unknown");
+    if (isfinite(seconds))
+        fgi_buf_printf(out, is_killed ? "; last report after %s" : " after %s",
+                       fgi_duration_words(seconds, words));
+    put_count(out, ", ", fgi_json_number(r, "steps"), " step");
+    put_count(out, ", ", fgi_json_number(r, "epochs"), " epoch");
+    put_number(out, ", ", fgi_json_number(r, "samples_per_s"), " samples/s");
+    put_end(out, view);
+}
+
+/* "8 x TPU v3 (tpu)"; nothing if it is unknown. */
+static void put_device(fgi_buf *out, const fgi_run_view *view)
+{
+    const json_t *device = json_object_get(view->report, "device");
+    if (*fgi_json_words(device, "kind") == '\0')
+        return;
+    put_number(out, "", fgi_json_number(device, "count"), " x ");
+    fgi_put_plain(out, fgi_json_words(device, "kind"));
+    if (*fgi_json_words(device, "platform") != '\0') {
+        fgi_buf_puts(out, " (");
+        fgi_put_plain(out, fgi_json_words(device, "platform"));
+        fgi_buf_putc(out, ')');
+    }
+}
+
+/* "high", "medium" or "note" of a verdict. */
+static const char *severity_of(const json_t *verdict)
+{
+    const char *severity = fgi_json_words(verdict, "severity");
+    if (strcmp(severity, "high") == 0)
+        return "high";
+    return strcmp(severity, "medium") == 0 ? "medium" : "note";
+}
+
+/* The size of a loader stage's name in its key, "decode" in "decode_s". */
+static size_t stage_size(const char *key)
+{
+    return strlen(key) - (fgi_ends_with(key, "_s") ? 2 : 0);
+}
+
+void fgi_run_gain_words(fgi_buf *out, const json_t *verdict)
+{
+    const json_t *rate = json_object_get(verdict, "samples_per_s");
+    const double gain = fgi_json_number(verdict, "gain");
+    const double from = fgi_json_number(rate, "from"), to = fgi_json_number(rate, "to");
+    if (!isfinite(gain))
+        return;
+    fgi_buf_printf(out, "would save up to %.*f %% of the time", gain < 0.0995 ? 1 : 0, 100 * gain);
+    if (isfinite(from) && isfinite(to)) {
+        put_number(out, ": from ", from, "");
+        put_number(out, " to ", to, " samples/s");
+    }
 }
 
 /* ---- results and verdicts -------------------------------------------------------------------- */
@@ -79,7 +176,7 @@ static void put_verdicts(fgi_doc *d, const json_t *verdicts)
         fgi_buf gain = {0};
         fgi_run_gain_words(&gain, v);
         d->out->failed = d->out->failed || gain.failed;
-        fgi_doc_advice(d, &(fgi_advice){fgi_run_severity(v), fgi_json_words(v, "title"),
+        fgi_doc_advice(d, &(fgi_advice){severity_of(v), fgi_json_words(v, "title"),
                                         fgi_json_words(v, "detail"), fgi_json_words(v, "action"),
                                         gain.data != NULL ? gain.data : ""});
         fgi_buf_fini(&gain);
@@ -160,7 +257,7 @@ static void put_metrics(fgi_doc *d, const fgi_run_view *view)
         (void)json_array_append_new(rows, metric_row(&view->metrics[i], d->is_page));
         has_window = has_window || view->metrics[i].is_window;
     }
-    put_table(d, fields, rows);
+    fgi_doc_rows(d, NULL, fields, rows);
     if (has_window)
         fgi_doc_say(d, "note", "train_*: means over the steps since the previous log line");
 }
@@ -313,8 +410,8 @@ static void put_stages(fgi_doc *d, json_t *stages)
     const char *key;
     json_object_foreach(stages, key, value) if (json_number_value(value) > 0)(void)
         json_array_append_new(
-            rows, json_pack("{s:s%, s:O}", "name", key, fgi_run_stage_size(key), "seconds", value));
-    put_table(d, fields, rows);
+            rows, json_pack("{s:s%, s:O}", "name", key, stage_size(key), "seconds", value));
+    fgi_doc_rows(d, NULL, fields, rows);
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
@@ -414,7 +511,7 @@ static void put_details(fgi_doc *d, const fgi_run_view *view)
 static void put_machine(fgi_doc *d, const fgi_run_view *view)
 {
     fgi_buf device = {0};
-    fgi_run_device_words(&device, view);
+    put_device(&device, view);
     fgi_doc_heading(d, 2, "Machine");
     fgi_doc_card(d, "devices", device.data != NULL ? device.data : "");
     fgi_doc_cards(d, machine_cards, view->report);
@@ -423,7 +520,7 @@ static void put_machine(fgi_doc *d, const fgi_run_view *view)
     fgi_buf_fini(&device);
 }
 
-void fgi_run_doc_put(fgi_buf *out, const fgi_run_view *view, bool is_page)
+static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
 {
     fgi_doc d;
     fgi_buf words = {0};
@@ -461,15 +558,88 @@ static json_t *metric_object(const fgi_run_metric *m)
                      best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
 }
 
-void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view)
+static void put_json(fgi_buf *out, const fgi_run_view *view)
 {
     json_t *metrics = json_object();
     for (size_t i = 0; i < view->metric_count; i++)
         (void)json_object_set_new(metrics, view->metrics[i].name, metric_object(&view->metrics[i]));
-    json_t *root = json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
-                             view->report, "metrics", metrics, "config", view->config, "damage",
-                             view->damage != NULL ? fgi_json_string(view->damage) : NULL);
-    fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    fgi_json_put(out,
+                 json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
+                           view->report, "metrics", metrics, "config", view->config, "damage",
+                           view->damage != NULL ? fgi_json_string(view->damage) : NULL),
+                 JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+}
+
+void fgi_run_report_put(fgi_buf *out, const fgi_run_view *view, fg_report_form form)
+{
+    if (form == FG_REPORT_JSON)
+        put_json(out, view);
+    else
+        put_doc(out, view, form == FG_REPORT_HTML);
+}
+
+/* ---- the end of a fit ------------------------------------------------------------------------ */
+
+enum { VERDICTS_MAX = 2 };
+static const double worth_s = 1; /* what would save less is only in the report */
+
+/* "; idle: other 7 %, input 1 %": the parts of at least one percent, the longest first. */
+static void put_idle(fgi_buf *out, const double part[FGI_RUN_PARTS], double sum)
+{
+    bool is_done[FGI_RUN_PARTS] = {true}; /* busy */
+    const char *separator = "; idle: ";
+    for (;;) {
+        int longest = -1;
+        for (int i = 1; i < FGI_RUN_PARTS; i++)
+            if (!is_done[i] && part[i] >= 0.01 * sum && (longest < 0 || part[i] > part[longest]))
+                longest = i;
+        if (longest < 0)
+            return;
+        is_done[longest] = true;
+        fgi_buf_printf(out, "%s%s %.0f %%", separator, fgi_run_parts[longest].name,
+                       100 * part[longest] / sum);
+        separator = ", ";
+    }
+}
+
+static void put_times(fgi_buf *out, const json_t *report)
+{
+    double part[FGI_RUN_PARTS], sum = 0;
+    char median[32], p95[32];
+    const json_t *times = json_object_get(report, "step_time");
+    if (!fgi_run_split(report, part) || !isfinite(fgi_json_seconds(times, "p50")))
+        return;
+    for (int i = 0; i < FGI_RUN_PARTS; i++)
+        sum += part[i] > 0 ? part[i] : 0;
+    fgi_buf_printf(out, "time: %s per step (p95 %s); devices busy %.0f %%",
+                   fgi_duration_words(fgi_json_seconds(times, "p50"), median),
+                   fgi_duration_words(fgi_json_seconds(times, "p95"), p95), 100 * part[0] / sum);
+    put_idle(out, part, sum);
     fgi_buf_putc(out, '\n');
-    json_decref(root);
+}
+
+void fgi_run_brief_put(fgi_buf *out, const json_t *report)
+{
+    size_t i, shown = 0;
+    json_t *verdict;
+    put_times(out, report);
+    json_array_foreach(json_object_get(report, "verdicts"), i, verdict)
+    {
+        const char *severity = severity_of(verdict);
+        const double saved_s =
+            fgi_json_number(verdict, "gain") * fgi_json_number(report, "seconds");
+        if (strcmp(severity, "note") == 0 || shown == VERDICTS_MAX)
+            return;
+        if (saved_s < worth_s)
+            continue;
+        fgi_buf gain = {0};
+        shown++;
+        fgi_buf_printf(out, "%s: ", severity);
+        fgi_put_plain(out, fgi_json_words(verdict, "title"));
+        fgi_run_gain_words(&gain, verdict);
+        fgi_buf_printf(out, gain.size > 0 ? " (%s): " : ": ", gain.data);
+        fgi_buf_fini(&gain);
+        fgi_put_plain(out, fgi_json_words(verdict, "action"));
+        fgi_buf_putc(out, '\n');
+    }
 }

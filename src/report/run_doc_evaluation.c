@@ -10,8 +10,7 @@
 #include "base/alloc.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "doc/html.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 
 enum { NARROW = 8, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */
 enum { LINES_MOST = 32, NAME_MOST = 16, HEAD_MOST = 6, KEY = 16 }; /* of a matrix in lines */
@@ -25,36 +24,19 @@ static const fgi_field class_fields[] = {FGI_FIELD("class", "name", FGI_WORDS),
                                          FGI_FIELD("F1", "f1", FGI_PERCENT),
                                          FGI_FIELDS_END};
 
-/* By F1, unknown ones last, then by their order. */
-static int compare_classes(const void *a, const void *b)
-{
-    const json_t *const *x = a, *const *y = b;
-    const double f = fgi_json_number(*x, "f1"), g = fgi_json_number(*y, "f1");
-    const double first = isnan(f) ? 2 : f, second = isnan(g) ? 2 : g;
-    return first != second ? (first > second) - (first < second)
-                           : (int)(fgi_json_number(*x, "index") - fgi_json_number(*y, "index"));
-}
-
 void fgi_doc_worst_classes(fgi_doc *d, const json_t *classes)
 {
-    const size_t count = json_array_size(classes);
-    const size_t shown = count < FGI_WORST_CLASSES ? count : FGI_WORST_CLASSES;
-    json_t **order = fgi_calloc(count + 1, sizeof *order), *rows = json_array();
-    d->out->failed = d->out->failed || order == NULL;
-    for (size_t i = 0; order != NULL && i < count; i++) {
-        order[i] = json_copy(json_array_get(classes, i));
-        (void)json_object_set_new(order[i], "index", json_integer((json_int_t)i));
+    size_t i;
+    json_t *one, *rows = json_array();
+    const bool is_part = json_array_size(classes) > FGI_WORST_CLASSES;
+    json_array_foreach(classes, i, one)
+    {
+        if (is_part)
+            fgi_rows_insert(rows, json_incref(one), "f1", true, FGI_WORST_CLASSES);
+        else
+            (void)json_array_append(rows, one);
     }
-    if (order != NULL && count > shown)
-        qsort(order, count, sizeof(json_t *), compare_classes);
-    for (size_t i = 0; order != NULL && i < count; i++) {
-        if (i < shown)
-            (void)json_array_append(rows, order[i]);
-        json_decref(order[i]);
-    }
-    fgi_doc_table(d, "classes", class_fields, rows);
-    json_decref(rows);
-    fgi_free(order);
+    fgi_doc_rows(d, "classes", class_fields, rows);
 }
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
@@ -136,36 +118,21 @@ static void put_lines(fgi_doc *d, const fgi_confusion *c)
     }
     fields[c->count + 1] = (fgi_field)FGI_FIELD("correct", "hits/all", FGI_PERCENT);
     fields[c->count + 2] = (fgi_field)FGI_FIELDS_END;
-    fgi_doc_table(d, NULL, fields, rows);
-    json_decref(rows);
+    fgi_doc_rows(d, NULL, fields, rows);
 }
 
 /* The most frequent confusions. */
 static void put_confusions(fgi_doc *d, const fgi_confusion *c)
 {
-    int64_t limit = INT64_MAX;
-    size_t limit_at = 0;
     json_t *rows = json_array();
-    for (int n = 0; n < CONFUSIONS; n++) {
-        int64_t best = 0;
-        size_t at = 0;
-        for (size_t i = 0; i < c->count * c->count; i++) {
-            const int64_t count = i / c->count == i % c->count ? 0 : c->counts[i];
-            if ((count < limit || (count == limit && i > limit_at)) && count > best) {
-                best = count;
-                at = i;
-            }
-        }
-        if (best == 0)
-            break;
-        (void)json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:I}", "class_name", name_of(c, at / c->count), "predicted",
-                            name_of(c, at % c->count), "samples", (json_int_t)best));
-        limit = best;
-        limit_at = at;
-    }
-    fgi_doc_table(d, NULL, confusion_fields, rows);
-    json_decref(rows);
+    for (size_t i = 0; i < c->count * c->count; i++)
+        if (c->counts[i] > 0 && i / c->count != i % c->count)
+            fgi_rows_insert(rows,
+                            json_pack("{s:s, s:s, s:I}", "class_name", name_of(c, i / c->count),
+                                      "predicted", name_of(c, i % c->count), "samples",
+                                      (json_int_t)c->counts[i]),
+                            "samples", false, CONFUSIONS);
+    fgi_doc_rows(d, NULL, confusion_fields, rows);
 }
 
 /* Whether a matrix fits in that many columns. */
@@ -212,15 +179,6 @@ void fgi_doc_confusion(fgi_doc *d, const fgi_confusion *c, int columns)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* A class, or a number. */
-static void put_value(fgi_buf *out, const json_t *value)
-{
-    if (json_is_string(value))
-        fgi_html_text(out, json_string_value(value));
-    else if (json_is_number(value))
-        fgi_buf_printf(out, "%.6g", json_number_value(value));
-}
-
 /* Only pictures as this program writes them: reports may come from others. */
 static bool is_picture(const char *uri)
 {
@@ -232,38 +190,6 @@ static bool is_picture(const char *uri)
             return uri[size + strspn(uri + size, plain)] == '\0';
     }
     return false;
-}
-
-static void put_name(fgi_buf *out, const json_t *sample)
-{
-    if (*fgi_json_words(sample, "name") != '\0')
-        fgi_html_text(out, fgi_json_words(sample, "name"));
-    else
-        fgi_buf_printf(out, "%.0f", fgi_json_number(sample, "index"));
-}
-
-static void put_pictures(fgi_buf *out, const json_t *worst)
-{
-    size_t i;
-    json_t *one;
-    fgi_buf_puts(out, "<div class=\"samples\">\n");
-    json_array_foreach(worst, i, one)
-    {
-        fgi_buf_puts(out, "<figure>");
-        if (is_picture(fgi_json_words(one, "image"))) {
-            fgi_buf_puts(out, "<img alt=\"sample ");
-            put_name(out, one);
-            fgi_buf_printf(out, "\" src=\"%s\"/>", fgi_json_words(one, "image"));
-        }
-        fgi_buf_puts(out, "<p><b>");
-        put_value(out, json_object_get(one, "target"));
-        fgi_buf_puts(out, "</b>, predicted <b>");
-        put_value(out, json_object_get(one, "prediction"));
-        fgi_buf_printf(out, "</b>; loss %.4g</p><p class=\"note\">", fgi_json_number(one, "loss"));
-        put_name(out, one);
-        fgi_buf_puts(out, "</p></figure>\n");
-    }
-    fgi_buf_puts(out, "</div>\n");
 }
 
 static void put_sample_name(fgi_buf *out, const fgi_field *field, const json_t *sample)
@@ -282,6 +208,40 @@ static const fgi_field sample_fields[][5] = {
     {FGI_FIELD_PUT("sample", FGI_WORDS, put_sample_name), FGI_FIELD("class", "target", FGI_WORDS),
      FGI_FIELD("predicted as", "prediction", FGI_WORDS), FGI_FIELD("loss", "loss", FGI_NUMBER),
      FGI_FIELDS_END}};
+
+static void put_text(fgi_buf *out, const fgi_field *field, const json_t *sample)
+{
+    fgi_buf words = {0};
+    fgi_field_put(&words, field, sample);
+    fgi_html_text(out, words.data != NULL ? words.data : "");
+    out->failed = out->failed || words.failed;
+    fgi_buf_fini(&words);
+}
+
+static void put_pictures(fgi_buf *out, const json_t *worst)
+{
+    size_t i;
+    json_t *one;
+    const fgi_field *f = sample_fields[0];
+    fgi_buf_puts(out, "<div class=\"samples\">\n");
+    json_array_foreach(worst, i, one)
+    {
+        fgi_buf_puts(out, "<figure>");
+        if (is_picture(fgi_json_words(one, "image"))) {
+            fgi_buf_puts(out, "<img alt=\"sample ");
+            put_text(out, &f[0], one);
+            fgi_buf_printf(out, "\" src=\"%s\"/>", fgi_json_words(one, "image"));
+        }
+        fgi_buf_puts(out, "<p><b>");
+        put_text(out, &f[1], one);
+        fgi_buf_puts(out, "</b>, predicted <b>");
+        put_text(out, &f[2], one);
+        fgi_buf_printf(out, "</b>; loss %.4g</p><p class=\"note\">", fgi_json_number(one, "loss"));
+        put_text(out, &f[0], one);
+        fgi_buf_puts(out, "</p></figure>\n");
+    }
+    fgi_buf_puts(out, "</div>\n");
+}
 
 /* ---- the sections ---------------------------------------------------------------------------- */
 

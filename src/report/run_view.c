@@ -14,18 +14,23 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "verdict/verdict.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 
 enum { VERSION = 1, REPORT_LIMIT = 64 << 20, METRICS_LIMIT = 1 << 30, METRICS_MAX = 256 };
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *name)
+static fgi_run_metric *find_metric(const fgi_run_view *view, const char *name)
 {
     for (size_t i = 0; i < view->metric_count; i++)
         if (strcmp(view->metrics[i].name, name) == 0)
             return &view->metrics[i];
     return NULL;
+}
+
+const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *name)
+{
+    return find_metric(view, name);
 }
 
 /* 1 if higher values are better, -1 if lower ones are, 0 if neither, as of lr. */
@@ -51,13 +56,9 @@ int64_t fgi_run_metric_best(const fgi_run_metric *metric)
     return best;
 }
 
-/* The metric with that name, a new one if there is none; NULL when out of memory. */
-static fgi_run_metric *metric_of(fgi_run_view *v, const char *name)
+static fgi_run_metric *add_metric(fgi_run_view *v, const char *name)
 {
-    for (size_t i = 0; i < v->metric_count; i++)
-        if (strcmp(v->metrics[i].name, name) == 0)
-            return &v->metrics[i];
-    fgi_run_metric *more = fgi_realloc(v->metrics, (v->metric_count + 1) * sizeof *more);
+    fgi_run_metric *more = fgi_grow(v->metrics, v->metric_count, &v->metric_capacity, sizeof *more);
     if (more == NULL)
         return NULL;
     v->metrics = more;
@@ -69,16 +70,13 @@ static fgi_run_metric *metric_of(fgi_run_view *v, const char *name)
 
 static bool add_value(fgi_run_metric *m, double step, double value)
 {
-    if (m->count == m->capacity) {
-        const size_t capacity = m->capacity > 0 ? 2 * m->capacity : 64;
-        double *x = fgi_realloc(m->x, capacity * sizeof *x);
-        m->x = x != NULL ? x : m->x;
-        double *y = x != NULL ? fgi_realloc(m->y, capacity * sizeof *y) : NULL;
-        m->y = y != NULL ? y : m->y;
-        if (y == NULL)
-            return false;
-        m->capacity = capacity;
-    }
+    size_t capacity = m->capacity;
+    double *x = fgi_grow(m->x, m->count, &capacity, sizeof *x);
+    m->x = x != NULL ? x : m->x;
+    double *y = x != NULL ? fgi_grow(m->y, m->count, &m->capacity, sizeof *y) : NULL;
+    m->y = y != NULL ? y : m->y;
+    if (y == NULL)
+        return false;
     m->x[m->count] = step;
     m->y[m->count++] = value;
     return true;
@@ -94,9 +92,10 @@ static fg_status add_row(fgi_run_view *v, const json_t *row, fg_error *err)
         if (strcmp(name, "step") == 0 || strcmp(name, "epoch") == 0 ||
             strcmp(name, "wall_time") == 0 || (!json_is_number(value) && !json_is_null(value)))
             continue;
-        if (v->metric_count == METRICS_MAX && fgi_run_view_metric(v, name) == NULL)
+        fgi_run_metric *m = find_metric(v, name);
+        if (m == NULL && v->metric_count == METRICS_MAX)
             continue;
-        fgi_run_metric *m = metric_of(v, name);
+        m = m != NULL ? m : add_metric(v, name);
         if (m == NULL || !add_value(m, step, fgi_json_number(row, name)))
             return fgi_no_memory(err);
     }
@@ -131,9 +130,9 @@ static fg_status add_rows(fgi_run_view *v, const char *path, const char *text, s
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static fg_status check_report(const char *path, const json_t *report, fg_error *err)
+fg_status fgi_run_check_version(const char *path, const json_t *root, fg_error *err)
 {
-    const json_t *version = json_object_get(report, "version");
+    const json_t *version = json_object_get(root, "version");
     if (!json_is_integer(version))
         return fgi_fail(err, FG_EFORMAT, "%s: expected an object with the integer 'version'", path);
     if (json_integer_value(version) != VERSION)
@@ -158,17 +157,18 @@ static fg_status read_file(const char *folder, const char *name, size_t limit, c
     return fgi_file_read(*out_path, limit, out_text, out_size, err);
 }
 
-fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err)
+fg_status fgi_run_json_read(const char *folder, const char *name,
+                            fg_status (*check)(const char *path, const json_t *root, fg_error *err),
+                            json_t **out, fg_error *err)
 {
     char *path, *text;
     size_t size;
     *out = NULL;
-    fg_status status = read_file(folder, "report.json", REPORT_LIMIT, &path, &text, &size, err);
-    if (status == FG_OK && text != NULL) {
+    fg_status status = read_file(folder, name, REPORT_LIMIT, &path, &text, &size, err);
+    if (status == FG_OK && text != NULL)
         status = fgi_json_parse(path, 0, text, size, out, err);
-        if (status == FG_OK)
-            status = check_report(path, *out, err);
-    }
+    if (status == FG_OK && *out != NULL && check != NULL)
+        status = check(path, *out, err);
     if (status != FG_OK) {
         json_decref(*out);
         *out = NULL;
@@ -178,28 +178,25 @@ fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *e
     return status;
 }
 
+fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err)
+{
+    return fgi_run_json_read(folder, "report.json", fgi_run_check_version, out, err);
+}
+
 /* If the folder has the summary of a plan for the run, its first machine becomes the member `plan`,
  * and the verdicts are computed with it. */
 static fg_status add_plan(const char *folder, json_t *report, fg_error *err)
 {
-    char *path, *text;
-    size_t size;
-    json_t *root = NULL;
-    fg_status status = read_file(folder, "plan.json", REPORT_LIMIT, &path, &text, &size, err);
-    if (status == FG_OK && text != NULL)
-        status = fgi_json_parse(path, 0, text, size, &root, err);
+    json_t *root;
+    FGI_TRY(fgi_run_json_read(folder, "plan.json", NULL, &root, err));
     json_t *plan = json_array_get(json_object_get(root, "topologies"), 0);
-    if (status == FG_OK && json_is_object(plan) && report != NULL &&
-        (json_object_set(report, "plan", plan) != 0 ||
-         json_object_set_new(report, "verdicts", fgi_run_verdicts(report)) != 0))
-        status = fgi_no_memory(err);
+    const bool is_good = !json_is_object(plan) || report == NULL ||
+                         (json_object_set(report, "plan", plan) == 0 &&
+                          json_object_set_new(report, "verdicts", fgi_run_verdicts(report)) == 0);
     json_decref(root);
-    fgi_free(text);
-    fgi_free(path);
-    return status;
+    return is_good ? FG_OK : fgi_no_memory(err);
 }
 
-/* Replaces bytes that are not UTF-8, which JSON and HTML cannot contain. */
 static fg_status read_metrics(fgi_run_view *v, const char *folder, bool *out_is_there,
                               fg_error *err)
 {
@@ -314,4 +311,78 @@ void fgi_run_view_close(fgi_run_view *view)
     fgi_free(view->folder);
     json_decref(view->report);
     *view = (fgi_run_view){0};
+}
+
+/* ---- config.yaml ----------------------------------------------------------------------------- */
+
+/* Sections are in the first column, keys are indented by two spaces, and lines that are indented
+ * further belong to the value before them. */
+
+enum { KEY_SIZE = 256 };
+
+/* "key" and "value" of "key: value"; false for other lines. */
+static bool split(fgi_str line, fgi_str *out_key, fgi_str *out_value)
+{
+    const char *colon = memchr(line.data, ':', line.size);
+    if (colon == NULL)
+        return false;
+    const size_t size = (size_t)(colon - line.data);
+    *out_key = (fgi_str){line.data, size};
+    *out_value = fgi_str_trim((fgi_str){colon + 1, line.size - size - 1});
+    return true;
+}
+
+static void set(json_t *out, const char *key, fgi_str value)
+{
+    if (*key != '\0')
+        (void)json_object_set_new(out, key, json_stringn(value.data, value.size));
+}
+
+static void extend(json_t *out, const char *key, fgi_str more)
+{
+    const char *had = json_string_value(json_object_get(out, key));
+    fgi_buf joined = {0};
+    if (had == NULL)
+        return;
+    fgi_buf_printf(&joined, "%s%s%.*s", had, *had != '\0' ? " " : "", (int)more.size, more.data);
+    if (joined.data != NULL)
+        (void)json_object_set_new(out, key, json_string(joined.data));
+    fgi_buf_fini(&joined);
+}
+
+static void read_line(json_t *out, fgi_str line, char section[KEY_SIZE], char path[KEY_SIZE])
+{
+    fgi_str key, value;
+    size_t indent = 0;
+    while (indent < line.size && line.data[indent] == ' ')
+        indent++;
+    const fgi_str text = fgi_str_trim(line);
+    if (text.size == 0 || text.data[0] == '#')
+        return;
+    if (indent > 2 || text.data[0] == '-' || !split(text, &key, &value)) {
+        extend(out, path, text);
+        return;
+    }
+    if (indent == 0) {
+        (void)fgi_snprintf(section, KEY_SIZE, "%.*s", (int)key.size, key.data);
+        (void)fgi_snprintf(path, KEY_SIZE, "%s", section);
+        if (value.size > 0)
+            set(out, path, value);
+        return;
+    }
+    (void)fgi_snprintf(path, KEY_SIZE, "%.120s.%.*s", section,
+                       (int)(key.size < 120 ? key.size : 120), key.data);
+    set(out, path, value);
+}
+
+json_t *fgi_config_lines(const char *yaml)
+{
+    char section[KEY_SIZE] = "", path[KEY_SIZE] = "";
+    json_t *out = json_object();
+    while (out != NULL && *yaml != '\0') {
+        const size_t size = strcspn(yaml, "\n");
+        read_line(out, (fgi_str){yaml, size}, section, path);
+        yaml += size + (yaml[size] == '\n');
+    }
+    return out;
 }

@@ -62,13 +62,11 @@ static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, co
     fgi_node *node = key != NULL ? fgi_map_get(&trace->leaf_by_key, key_of(key)) : NULL;
     if (node != NULL)
         return fgi_tensor_of(node);
-    if (trace->leaf_count == trace->leaf_capacity) {
-        fgi_leaf *grown =
-            fgi_grow(trace->leaves, trace->leaf_count, &trace->leaf_capacity, sizeof *grown);
-        if (grown == NULL)
-            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-        trace->leaves = grown;
-    }
+    fgi_leaf *grown =
+        fgi_grow(trace->leaves, trace->leaf_count, &trace->leaf_capacity, sizeof *grown);
+    if (grown == NULL)
+        return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    trace->leaves = grown;
     leaf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.index = trace->leaf_count;
@@ -226,10 +224,7 @@ void fg_assign(fg_variable *variable, fg_tensor value)
         return;
     }
     const fg_type *have = fg_variable_type(variable), *given = fg_tensor_type(value);
-    bool same = have->dtype == given->dtype && have->rank == given->rank;
-    for (int i = 0; same && i < have->rank; i++)
-        same = have->dim[i] == given->dim[i];
-    if (!same) {
+    if (!fg_type_equal(have, given)) {
         char a[96], b[96];
         (void)fgi_trace_fail(trace, have->dtype != given->dtype ? FG_EDTYPE : FG_ESHAPE,
                              "assign: variable '%s' is %s, but the value is %s",

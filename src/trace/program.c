@@ -1,12 +1,11 @@
-/* program.c - compiles a trace to a program, and launches it: once (custom loops), or as a step that
- * is launched many times (the Trainer).
+/* program.c - compiles a trace to a program, and launches it: once (custom loops), or as a step
+ * that is launched many times (the Trainer).
  *
  * The trace's table maps the structure of the trace (outputs, assignments, leaves) to a program, so
  * that a custom loop that traces the same operations in each iteration compiles only once. The most
  * recently used programs are kept. The disk cache (src/pjrt) has its own key for the text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "trace/compile_error.h"
 #include "trace/program.h"
 
 #include <string.h>
@@ -97,6 +96,64 @@ static void release(fgi_program *program)
     fgi_free(program->words);
     fg_array_release(program->scalars);
     fgi_free(program);
+}
+
+/* ---- errors of the compiler ------------------------------------------------------------------
+ * Which operation of the user's program a message is about. Compilers repeat locations in two
+ * forms: that of MLIR, loc("fc/dot"("train.c":31:0)), and as metadata of HLO, source_file="train.c"
+ * source_line=31. */
+
+/* Whether the number at the end of a location does not continue: line 3 is not line 31. */
+static bool contains(const char *message, const char *location)
+{
+    const size_t size = strlen(location);
+    for (const char *at = strstr(message, location); at != NULL; at = strstr(at + 1, location))
+        if (at[size] < '0' || at[size] > '9')
+            return true;
+    return false;
+}
+
+static bool is_about(const char *message, const fgi_node *node)
+{
+    char location[512];
+    if (node->file == NULL)
+        return false;
+    (void)fgi_snprintf(location, sizeof location, "\"%s\":%d", node->file, node->line);
+    if (contains(message, location))
+        return true;
+    (void)fgi_snprintf(location, sizeof location, "source_file=\"%s\" source_line=%d", node->file,
+                       node->line);
+    return contains(message, location);
+}
+
+/* "dot(f64[3,4], f64[4,5])" */
+static void format_node(const fgi_node *node, char *out, size_t size)
+{
+    size_t used = (size_t)fgi_snprintf(out, size, "%s(", node->op->name);
+    for (int i = 0; i < node->arity && used < size; i++) {
+        char type[96];
+        used += (size_t)fgi_snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "",
+                                     fg_type_format(&node->in[i]->type, type, sizeof type));
+    }
+    if (used < size)
+        (void)fgi_snprintf(out + used, size - used, ")");
+}
+
+fg_status fgi_compile_explain(const fg_trace *trace, const fgi_layout *layout, fg_error *err)
+{
+    char operation[160];
+    for (size_t id = 0; id < trace->node_count && err->file == NULL; id++) {
+        const fgi_node *node = trace->nodes[id];
+        if (!layout->is_live[id] || node->first != node || !is_about(err->message, node) ||
+            strstr(err->message, node->op->name) == NULL)
+            continue;
+        format_node(node, operation, sizeof operation);
+        err->file = node->file;
+        err->line = node->line;
+        return fgi_context(err, err->status, "%s is not supported by the device's compiler",
+                           operation);
+    }
+    return err->status;
 }
 
 /* ---- compiling ------------------------------------------------------------------------------- */
@@ -452,8 +509,6 @@ fg_status fg_trace_text(fg_trace *trace, const fg_tensor *outputs, size_t count,
     return status;
 }
 
-void fg_text_free(char *text) { fgi_free(text); }
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 struct fgi_step_program {
@@ -518,9 +573,4 @@ const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
 const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step)
 {
     return &step->program->flops;
-}
-
-fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err)
-{
-    return fgi_executable_cost(step->program->executable, out, err);
 }

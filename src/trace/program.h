@@ -38,7 +38,6 @@ fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
 /* Borrowed for the step's lifetime. */
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
-fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
 const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step);
 
 /* The arguments and results of a program: computed before emission. */
@@ -60,6 +59,11 @@ fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, siz
 fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_t count,
                           fgi_layout *out, fg_error *err);
 void fgi_layout_fini(fgi_layout *layout);
+
+/* If the message of a compiler contains the location of one of the program's operations, which is
+ * emitted with each (hlo/mlir.h): prepends the operation with the types of its operands, and sets
+ * the user's file and line. Returns err's status. */
+fg_status fgi_compile_explain(const fg_trace *trace, const fgi_layout *layout, fg_error *err);
 
 /* Options and restrictions for the CPU plugin's compiler (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);

@@ -288,8 +288,8 @@ static void count_variants(fgi_history *history, const fg_trace *trace, const fg
     warn(node_at(trace, layout, first), &before->node[first], &now->node[first], changes);
 }
 
-/* The latest program that has the same operations or, if `is_variant`, also the same types and other
- * attributes; NULL: there is none. */
+/* The latest program that has the same operations and, if `is_variant`, also the same types and
+ * other attributes; NULL: there is none. */
 static const fgi_signature *find_like(const fgi_history *history, const fgi_signature *now,
                                       bool is_variant)
 {

@@ -1,7 +1,7 @@
 /* accumulation.c - how many batches an optimizer step has, by epoch.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/accumulation.h"
+#include "train/trainer_options.h"
 
 #include <inttypes.h>
 

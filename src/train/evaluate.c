@@ -7,18 +7,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "train/activity.h"
-#include "train/callbacks.h"
-#include "train/feed.h"
-#include "train/ledger.h"
-#include "train/progress.h"
-#include "train/call.h"
-#include "train/sample_rows.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
+#include "train/progress/progress.h"
 #include "train/trainer.h"
-#include "train/windows.h"
 
 /* After this many batches, the f32 sums are read from the device and added up in double. */
 enum { WINDOW_BATCHES = 64 };
@@ -80,21 +70,19 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                        fg_metric *out_metrics, size_t *out_count, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[kind];
-    fgi_windows *windows = NULL;
-    const fgi_windows_uses uses = {.stage = stage,
-                                   .feed = trainer->feed,
-                                   .spans = &trainer->spans,
-                                   .cursor = &trainer->cursor};
-    FGI_TRY(fgi_windows_create(&uses, &windows, err));
-    const fg_status status = pass(trainer, stage, windows, limit, err);
+    fgi_windows windows = {.of = {.stage = stage,
+                                  .feed = trainer->feed,
+                                  .spans = &trainer->spans,
+                                  .cursor = &trainer->cursor}};
+    const fg_status status = pass(trainer, stage, &windows, limit, err);
     if (status == FG_OK)
-        *out_count = fgi_windows_means(windows, NULL, out_metrics);
+        *out_count = fgi_windows_means(&windows, NULL, out_metrics);
     else
         fgi_stage_drop_sums(stage);
     if (status != FG_OK || trainer->call.is_stopping)
         fgi_sample_rows_clear(&stage->rows);
     stage->rows.step = trainer->cursor.step;
-    fgi_windows_destroy(windows);
+    fgi_windows_fini(&windows);
     if (status == FG_OK && !trainer->call.is_stopping)
         fgi_result_put(&trainer->call.result, out_metrics, *out_count);
     return status;
@@ -118,25 +106,31 @@ static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status stat
     return fgi_trainer_leave(trainer, status, first, err);
 }
 
+/* Prepares a pass; *out_at is its start. */
+static fg_status begin(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
+                       const fg_fit_data *data, fg_progress *out_at, fg_error *err)
+{
+    FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
+    FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
+    *out_at = fgi_progress_at(trainer);
+    out_at->batch = 0;
+    out_at->batches = fgi_stage_batches(trainer->stage[kind], fgi_stage_limit(trainer, kind));
+    return fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, out_at, err);
+}
+
 static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
                           const fg_fit_data *data, fg_error *err)
 {
     fg_metric metrics[FG_MAX_METRICS];
-    size_t count = 0;
-    FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
-    FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
-    const int64_t limit = fgi_stage_limit(trainer, kind);
-    fg_progress at = fgi_progress_at(trainer);
-    at.batch = 0;
-    at.batches = fgi_stage_batches(trainer->stage[kind], limit);
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
-    FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
+    fg_progress at;
+    FGI_TRY(begin(trainer, task, kind, data, &at, err));
+    at.metrics = metrics;
+    FGI_TRY(fgi_evaluate(trainer, kind, fgi_stage_limit(trainer, kind), metrics, &at.metric_count,
+                         err));
     if (trainer->call.is_stopping)
         return FG_OK;
     at.batch = trainer->call.evaluated_batches;
-    at.metrics = metrics;
-    at.metric_count = count;
     return fgi_notify(trainer->callbacks, FGI_ON_EVAL_END, &at, err);
 }
 
@@ -330,13 +324,8 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
 static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
 {
     fg_trainer *trainer = p->trainer;
-    FGI_TRY(fgi_trainer_prepare(trainer, p->task, false, err));
-    FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_stage_prepare(trainer, FGI_PREDICT, data, err));
-    fg_progress at = fgi_progress_at(trainer);
-    at.batch = 0;
-    at.batches = fgi_stage_batches(trainer->stage[FGI_PREDICT], 0);
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
+    fg_progress at;
+    FGI_TRY(begin(trainer, p->task, FGI_PREDICT, data, &at, err));
     const fg_status status = predict_batches(p, trainer->stage[FGI_PREDICT], &at, err);
     for (int i = 0; i < 2; i++) {
         drop_rows(&p->batch[i]);
@@ -376,7 +365,8 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     size_t count = 0;
     fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
     if (status == FG_OK) {
-        const bool was_off = fgi_ledger_set_off(&trainer->ledger, true);
+        const bool was_off = trainer->ledger.is_off;
+        trainer->ledger.is_off = true;
         const fg_result result = trainer->call.result;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
@@ -385,9 +375,9 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = status == FG_OK ? drained : status;
         fgi_sample_rows_clear(&trainer->stage[FGI_VAL]->rows);
         trainer->call.result = result;
-        (void)fgi_ledger_set_off(&trainer->ledger, was_off);
+        trainer->ledger.is_off = was_off;
     }
-    fgi_windows_start_clock(trainer->windows);
+    fgi_windows_start_clock(&trainer->windows);
     return status == FG_OK
                ? FG_OK
                : fgi_context(err, status, "validation before training (sanity_val_steps)");

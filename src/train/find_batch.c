@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/reserved.h"
-#include "train/device_memory.h"
-#include "train/stage.h"
 #include "train/trainer.h"
 
 /* Fraction of the memory that a proposed batch leaves free: a program that needs all of it does not

@@ -23,23 +23,7 @@
 #include "base/timeline.h"
 #include "log/logger.h"
 #include "profile/profile_parts.h"
-#include "train/accumulate.h"
-#include "train/callbacks.h"
-#include "train/device_memory.h"
-#include "train/divergence.h"
-#include "train/feed.h"
-#include "train/health.h"
-#include "train/ledger.h"
-#include "train/rank.h"
-#include "train/call.h"
-#include "train/run_folder.h"
-#include "train/saver.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
-#include "train/step_profile.h"
 #include "train/trainer.h"
-#include "train/windows.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
@@ -61,14 +45,21 @@ static bool is_over(const fg_trainer *trainer)
            (o->limits.max_epochs > 0 && trainer->cursor.epoch >= o->limits.max_epochs);
 }
 
+/* Calls all callbacks, at the current position. */
+static fg_status notify(fg_trainer *trainer, fgi_event_kind kind, fg_error *err)
+{
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_notify(trainer->callbacks, kind, &at, err);
+}
+
 /* ---- validation and saving ------------------------------------------------------------------- */
 
 /* Starts saving this state unless it is saved already. */
 static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
 {
-    fgi_saver_request(trainer->saver, false);
+    trainer->saver->is_requested = false;
     if (trainer->options.checkpoints.run_dir == NULL ||
-        (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
+        (trainer->saver->is_current && rank == FGI_RANK_NONE))
         return FG_OK;
     if (fgi_divergence_is_suspected(&trainer->divergence) && rank != FGI_RANK_BEST) {
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
@@ -82,7 +73,7 @@ static fgi_rank rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size
 {
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     return fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step, metrics, count,
-                            fgi_saver_is_busy(trainer->saver));
+                            trainer->saver->snapshot != NULL);
 }
 
 static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
@@ -103,7 +94,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     if (!has_validation(trainer, data) || trainer->cursor.validated_step == trainer->cursor.step)
         return FG_OK;
     const int64_t begin = fgi_now_ns();
-    fgi_saver_set_current(trainer->saver, false);
+    trainer->saver->is_current = false;
     trainer->cursor.owes_validation = true;
     if (fgi_trainer_stops(trainer))
         return FG_OK;
@@ -119,7 +110,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
     /* metrics of the previous steps have arrived by now, and are logged in the order of steps */
-    FGI_TRY(fgi_windows_collect(trainer->windows, 0, err));
+    FGI_TRY(fgi_windows_collect(&trainer->windows, 0, err));
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
@@ -127,7 +118,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_VAL_END, &at, err));
-    fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
+    trainer->windows.start_ns += fgi_now_ns() - begin;
     fgi_timeline_end(begin, "trainer", "validation", trainer->cursor.step);
     return FG_OK;
 }
@@ -137,13 +128,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
 static fg_status close_window(fg_trainer *trainer, fg_error *err)
 {
     const fg_progress at = fgi_progress_at(trainer);
-    return fgi_windows_close(trainer->windows, &at, err);
-}
-
-static fg_status read_first(fg_trainer *trainer, fg_error *err)
-{
-    const fg_progress at = fgi_progress_at(trainer);
-    return fgi_windows_read_first(trainer->windows, &at, err);
+    return fgi_windows_close(&trainer->windows, &at, err);
 }
 
 /* A log line of these sums. */
@@ -152,22 +137,21 @@ static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_pro
 {
     fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
     const fgi_metrics *list = &trainer->stage[FGI_TRAIN]->metrics;
-    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    double wide[2 * FG_MAX_METRICS];
     const size_t count = list->count, loss = fgi_metrics_find(list, "loss");
-    for (size_t i = 0; i < count; i++) {
-        sum[i] = (double)sums[2 * i];
-        weight[i] = (double)sums[2 * i + 1];
-    }
+    for (size_t i = 0; i < 2 * count; i++)
+        wide[i] = (double)sums[i];
     fg_progress at = *closed;
     at.metrics = metrics;
-    at.metric_count = fgi_metrics_values(list, "train_", sum, weight, NULL, metrics);
+    at.metric_count = fgi_metrics_values(list, "train_", wide, NULL, metrics);
     at.metric_count += fgi_health_metrics(&trainer->health, metrics + at.metric_count);
     FGI_TRY(
         fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_LOG, &at, err));
-    if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
+    if (loss == count || !(fabs(wide[2 * loss + 1]) > 0)) /* no loss, or no sample */
         return fgi_divergence_check(&trainer->divergence, at.step, err);
-    return fgi_divergence_line(&trainer->divergence, sum[loss] / weight[loss], at.step, err);
+    return fgi_divergence_line(&trainer->divergence, wide[2 * loss] / wide[2 * loss + 1], at.step,
+                               err);
 }
 
 /* Notes the loss of the first step of the run. */
@@ -223,7 +207,7 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &rank, err));
     if (rank != FGI_RANK_NONE || is_due(o->checkpoints.ckpt_every_steps, trainer->cursor.step) ||
-        fgi_saver_is_requested(trainer->saver))
+        trainer->saver->is_requested)
         FGI_TRY(save(trainer, rank, err));
     return FG_OK;
 }
@@ -251,17 +235,15 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer->feed, stage, batch, NULL, err));
     trainer->cursor = next;
-    fgi_windows_add(trainer->windows, valid);
-    fgi_saver_set_current(trainer->saver, false);
+    fgi_windows_add(&trainer->windows, valid);
+    trainer->saver->is_current = false;
     const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
     const fgi_accumulator *accumulator = stage->accumulator;
-    *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
-                   epoch_is_over(trainer);
+    *out_is_last = accumulator == NULL || accumulator->batches == batches || epoch_is_over(trainer);
     if (*out_is_last && accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     trainer->cursor.step += *out_is_last;
-    const fg_progress at = fgi_progress_at(trainer);
-    return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, &at, err);
+    return notify(trainer, FGI_ON_BATCH_END, err);
 }
 
 /* An optimizer step: launches its batches, and processes metrics that have arrived. A stop waits
@@ -269,11 +251,12 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
 static fg_status train_step(fg_trainer *trainer, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    fgi_windows *windows = trainer->windows;
+    fgi_windows *windows = &trainer->windows;
     bool is_done = false;
     const int64_t begin = fgi_timeline_begin();
     fgi_signals_step(true);
-    fgi_accumulator_begin(stage->accumulator);
+    if (stage->accumulator != NULL)
+        stage->accumulator->batches = 0;
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;
     while (!is_done)
@@ -282,8 +265,9 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     trainer->cursor.owes_validation = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(close_window(trainer, err));
-    if (trainer->cursor.step == 1)
-        FGI_TRY(read_first(trainer, err));
+    const fg_progress at = fgi_progress_at(trainer);
+    if (at.step == 1)
+        FGI_TRY(fgi_windows_read_first(windows, &at, err));
     FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS, err));
     fgi_timeline_end(begin, FGI_PROFILE_STEP, "train step", trainer->cursor.step);
     return FG_OK;
@@ -307,8 +291,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fg_metric metrics[FG_MAX_METRICS];
     fgi_rank rank = FGI_RANK_NONE;
     FGI_TRY(close_window(trainer, err));
-    FGI_TRY(fgi_windows_collect(trainer->windows, 0, err));
-    const size_t count = fgi_windows_means(trainer->windows, NULL, metrics);
+    FGI_TRY(fgi_windows_collect(&trainer->windows, 0, err));
+    const size_t count = fgi_windows_means(&trainer->windows, NULL, metrics);
     fgi_result_put(&trainer->call.result, metrics, count);
     trainer->cursor.owes_validation = false; /* it may not be due any more in a resumed run */
     if (is_due_at_end(trainer, data))
@@ -318,18 +302,18 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     if (fgi_is_of_training(trainer->options.checkpoints.monitor))
         rank = rank_metrics(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
-    fgi_windows_clear(trainer->windows);
+    fgi_windows_clear(&trainer->windows);
     trainer->cursor.epoch++;
     trainer->cursor.position = 0;
     trainer->cursor.has_read_epoch = false;
     trainer->cursor.epoch_batches = 0;
-    fgi_saver_set_current(trainer->saver, false);
+    trainer->saver->is_current = false;
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_END, &at, err));
     if (rank != FGI_RANK_NONE || is_due(o->checkpoints.ckpt_every_epochs, trainer->cursor.epoch) ||
         is_due(o->checkpoints.ckpt_every_steps, trainer->cursor.step) ||
-        fgi_saver_is_requested(trainer->saver))
+        trainer->saver->is_requested)
         FGI_TRY(save(trainer, rank, err));
     return FG_OK;
 }
@@ -342,7 +326,7 @@ static fg_status end_profile(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_feed_drain(trainer->feed, err));
     const int64_t begin = fgi_now_ns();
     fgi_step_profile_stop(trainer->step_profile);
-    fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
+    trainer->windows.start_ns += fgi_now_ns() - begin;
     return FG_OK;
 }
 
@@ -350,10 +334,9 @@ static fg_status end_profile(fg_trainer *trainer, fg_error *err)
 static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(
         fg_loader_start_epoch(stage->loader, trainer->cursor.epoch, trainer->cursor.position, err));
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_START, &at, err));
+    FGI_TRY(notify(trainer, FGI_ON_EPOCH_START, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->cursor.owes_validation)
         FGI_TRY(do_due(trainer, data, err));
@@ -407,12 +390,12 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
  * its window open in the checkpoint, for the resumed run. */
 static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    fgi_windows *windows = trainer->windows;
+    fgi_windows *windows = &trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
     if (!trainer->call.is_stopping) {
-        if (fgi_windows_is_open(windows)) /* a checkpoint of this step has it open */
-            fgi_saver_set_current(trainer->saver, false);
+        if (windows->is_open) /* a checkpoint of this step has it open */
+            trainer->saver->is_current = false;
         FGI_TRY(close_window(trainer, err));
     }
     FGI_TRY(fgi_windows_collect(windows, 0, err));
@@ -441,7 +424,7 @@ static bool has_more(const fg_trainer *trainer)
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {
     const bool owes = trainer->cursor.owes_validation || owes_last(trainer, data);
-    return !has_more(trainer) && !owes && !fgi_windows_is_pending(trainer->windows);
+    return !has_more(trainer) && !owes && !trainer->windows.restored.is_open;
 }
 
 /* Compiles the validation step and reads the first batch, to find mistakes before training. */
@@ -495,7 +478,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
         FGI_TRY(fgi_rank_check(trainer->stage, &trainer->options.checkpoints, err));
         fgi_settings_compare(trainer);
         trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
-        FGI_TRY(fgi_windows_continue(trainer->windows, err));
+        FGI_TRY(fgi_windows_continue(&trainer->windows, err));
     }
     FGI_TRY(fgi_run_clear(trainer->run, trainer->call.result.checkpoint, err));
     if (!trainer->call.result.nothing_to_do) {
@@ -503,10 +486,9 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
         FGI_TRY(
             fgi_run_open(trainer->run, trainer->client, &trainer->cursor, trainer->callbacks, err));
     }
-    const fg_progress at = fgi_progress_at(trainer);
     trainer->fit.has_started = true;
-    fgi_windows_start_clock(trainer->windows);
-    return fgi_notify(trainer->callbacks, FGI_ON_FIT_START, &at, err);
+    fgi_windows_start_clock(&trainer->windows);
+    return notify(trainer, FGI_ON_FIT_START, err);
 }
 
 /* A rollback requires a checkpoint to go back to, from the first step on. */
@@ -515,7 +497,7 @@ static fg_status save_first(fg_trainer *trainer, fg_error *err)
     if (strcmp(trainer->options.divergence.on_divergence, "rollback") != 0 ||
         fgi_divergence_good(&trainer->divergence)[0] != '\0' || !has_more(trainer))
         return FG_OK;
-    fgi_saver_set_current(trainer->saver, false);
+    trainer->saver->is_current = false;
     return save(trainer, FGI_RANK_NONE, err);
 }
 
@@ -532,7 +514,7 @@ static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 static fg_status settle(fg_trainer *trainer, fg_error *err)
 {
     const fg_status status = fgi_feed_drain(trainer->feed, err);
-    fgi_windows_abandon(trainer->windows);
+    fgi_windows_abandon(&trainer->windows);
     trainer->fit.is_in_step = false;
     if (status != FG_OK)
         return status;
@@ -546,31 +528,25 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
     FGI_TRY(fgi_state_go_back(trainer, path, err));
     FGI_TRY(fgi_state_settle(trainer, err));
     fgi_stage_restart_sums(stage);
-    FGI_TRY(fgi_windows_continue(trainer->windows, err));
+    FGI_TRY(fgi_windows_continue(&trainer->windows, err));
     return fgi_run_reopen(trainer->run, &trainer->cursor, err);
-}
-
-static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
-{
-    const fg_error first = *why;
-    return fgi_fail(err, FG_ENUMERIC, "%s\n%s", first.message, reason);
 }
 
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
-    const int64_t count = fgi_divergence_rollbacks(&trainer->divergence);
-    const double factor = fgi_divergence_lr_factor(&trainer->divergence);
+    const int64_t count = trainer->divergence.at.rollbacks;
+    const double factor = trainer->divergence.at.lr_factor;
     char path[512];
     (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(&trainer->divergence));
     FGI_TRY(load(trainer, path, err));
     fgi_divergence_went_back(&trainer->divergence, count, factor);
-    fgi_saver_set_current(trainer->saver, false); /* it has the previous learning rate */
+    trainer->saver->is_current = false; /* it has the previous learning rate */
     fgi_log(FG_LOG_WARNING,
             "%s\nrollback %lld of at most %lld: training continues from step %lld (%s) with %g "
             "times the configured learning rate",
             why->message, (long long)count + 1,
             (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
-            path, fgi_divergence_lr_factor(&trainer->divergence));
+            path, trainer->divergence.at.lr_factor);
     return FG_OK;
 }
 
@@ -580,15 +556,15 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
 {
     const fg_error why = *err;
     fg_error local = {0};
-    char text[128];
     const int64_t most = trainer->options.divergence.max_rollbacks;
-    (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
-                   (long long)most);
     fg_status status = settle(trainer, &local);
-    if (status == FG_OK && fgi_divergence_rollbacks(&trainer->divergence) >= most)
-        return refuse(&why, text, err);
+    if (status == FG_OK && trainer->divergence.at.rollbacks >= most)
+        return fgi_fail(err, FG_ENUMERIC,
+                        "%s\nthe limit of rollbacks is reached (max_rollbacks=%lld)", why.message,
+                        (long long)most);
     if (status == FG_OK && fgi_divergence_good(&trainer->divergence)[0] == '\0')
-        return refuse(&why, "there is no good checkpoint to roll back to", err);
+        return fgi_fail(err, FG_ENUMERIC, "%s\nthere is no good checkpoint to roll back to",
+                        why.message);
     if (status == FG_OK)
         status = return_to_good(trainer, &why, &local);
     if (status == FG_OK)
@@ -606,9 +582,8 @@ static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     FGI_TRY(fgi_settings_settle(trainer, err));
     if (trainer->cursor.step > 0)
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
-    fgi_windows_start_clock(trainer->windows);
-    const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_ROLLED_BACK, &at, err));
+    fgi_windows_start_clock(&trainer->windows);
+    FGI_TRY(notify(trainer, FGI_ON_ROLLED_BACK, err));
     return save(trainer, FGI_RANK_NONE, err);
 }
 
@@ -664,7 +639,7 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
     if (!is_lost)
         rescue(trainer, err);
     fgi_saver_abandon(trainer->saver);
-    fgi_windows_abandon(trainer->windows);
+    fgi_windows_abandon(&trainer->windows);
     if (is_lost)
         (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
                        err->message,
@@ -753,11 +728,9 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     if (trainer->fit.has_started)
         keep_metrics(trainer);
     trainer->call.is_running = false;
-    const fg_progress at = fgi_progress_at(trainer);
     fgi_logger_set_end(fgi_run_logger(trainer->run), status, first.message);
-    const fg_status told = trainer->fit.has_started
-                               ? fgi_notify(trainer->callbacks, FGI_ON_FIT_END, &at, &later)
-                               : FG_OK;
+    const fg_status told =
+        trainer->fit.has_started ? notify(trainer, FGI_ON_FIT_END, &later) : FG_OK;
     if (status == FG_OK && told != FG_OK) {
         status = told;
         first = later;

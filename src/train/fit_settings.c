@@ -12,8 +12,6 @@
 #include "mesh/mesh.h"
 #include "option/option.h"
 #include "optim/optimizer.h"
-#include "train/divergence.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
 
 static const char *const rules[] = {"none", "linear", "sqrt"};
@@ -142,7 +140,7 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
  * Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks", section 5. */
 static void scale_lr(fg_trainer *trainer)
 {
-    const int asked = rule_of(&trainer->options), rule = asked < RULES ? asked : NONE;
+    const int rule = rule_of(&trainer->options);
     fg_fit_settings *settings = &trainer->fit.settings;
     fg_optimizer *optimizer = trainer->model.optimizer;
     const double samples =
@@ -151,10 +149,10 @@ static void scale_lr(fg_trainer *trainer)
     const double factor = (rule == LINEAR ? k
                            : rule == SQRT ? sqrt(k)
                                           : 1) *
-                          fgi_divergence_lr_factor(&trainer->divergence);
+                          trainer->divergence.at.lr_factor;
     settings->lr_scaling = rules[rule];
     settings->lr_factor = factor;
-    settings->lr_given = optimizer != NULL ? fgi_optimizer_base_lr(optimizer) : trainer->preview.lr;
+    settings->lr_given = optimizer != NULL ? optimizer->hyper.lr : trainer->preview.lr;
     settings->lr = settings->lr_given * factor;
     if (optimizer != NULL)
         fgi_optimizer_scale_lr(optimizer, factor);

@@ -9,14 +9,7 @@
 #include "base/text.h"
 #include "op/op.h"
 #include "trace/precision.h"
-#include "train/accumulate.h"
-#include "train/callbacks.h"
-#include "train/device_memory.h"
-#include "train/feed.h"
 #include "train/log_model.h"
-#include "train/run_folder.h"
-#include "train/step.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -84,8 +77,7 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
     if (stage->kind != FGI_TRAIN)
         return sums;
     return fg_concat(
-        (fg_tensor[]){
-            sums, fg_variable_value(step->trace, fgi_optimizer_health(trainer->model.optimizer))},
+        (fg_tensor[]){sums, fg_variable_value(step->trace, trainer->model.optimizer->guard.health)},
         2, 0);
 }
 
@@ -420,8 +412,9 @@ int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)
 static void begin_update(fg_trainer *trainer, const fgi_stage *stage)
 {
     if (stage->accumulator != NULL)
-        fgi_accumulator_begin_update(stage->accumulator, trainer->options.seed,
-                                     trainer->cursor.step);
+        fg_trace_set_seed(stage->accumulator->trace,
+                          ~trainer->options.seed, /* not the batches' bits */
+                          (uint64_t)trainer->cursor.step);
     fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
     if (!trainer->call.is_running || trainer->call.is_search)
         return;
@@ -441,8 +434,8 @@ void fgi_stage_begin_launch(void *self, fgi_stage *stage, const fg_host_batch *b
     if (stage->kind != FGI_TRAIN)
         return;
     const int64_t batches = fgi_accumulation_most(&trainer->accumulation);
-    const int64_t number =
-        trainer->cursor.step * batches + fgi_accumulator_batches(stage->accumulator);
+    const int64_t done = stage->accumulator != NULL ? stage->accumulator->batches : 0;
+    const int64_t number = trainer->cursor.step * batches + done;
     fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
     if (stage->accumulator == NULL) {
         begin_update(trainer, stage);

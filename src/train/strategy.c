@@ -10,7 +10,8 @@
 
 #include <fulgurite/dist.h>
 #include "base/error.h"
-#include "train/strategy.h"
+#include "pjrt/pjrt.h"
+#include "train/trainer_options.h"
 
 static bool is(const char *text, const char *word)
 {

@@ -20,13 +20,13 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/ckpt_name.h"
-#include "train/load_weights.h"
-#include "train/rank.h"
-#include "train/run_folder.h"
-#include "train/saver.h"
-#include "train/state.h"
+#include "train/weights/weight_files.h"
 #include "train/trainer.h"
+
+/* Alternating sums and weights of the metrics: of the open window, f32, followed by the last health
+ * values of the optimizer; and of the closed windows of the epoch, f64. */
+#define SUMS_NAME       "trainer.sums"
+#define EPOCH_SUMS_NAME "trainer.epoch_sums"
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -34,20 +34,21 @@
 static fg_status add_sums(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    const fgi_windows *windows = trainer->windows;
+    const fgi_windows *windows = &trainer->windows;
     const size_t count = stage->metrics.count;
-    fgi_windows_epoch_sums(windows, count, c->epoch_sums);
-    fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
-    if (!fgi_windows_is_open(windows))
+    memcpy(c->epoch_sums, windows->epoch_sums, sizeof c->epoch_sums);
+    fgi_host_copy_add(&c->copy, EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
+    if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_peek(windows, c->sums, err));
-    fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
+    fgi_host_copy_add(&c->copy, SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
     return FG_OK;
 }
 
 static fg_status gather(fg_trainer *trainer, fgi_snapshot *c, fg_error *err)
 {
-    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->callbacks, &c->callback_count, err));
+    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->memory, &c->callbacks,
+                                     &c->callback_count, err));
     FGI_TRY(fgi_host_copy_init(&c->copy, trainer->model.root, trainer->model.optimizer,
                                2 + c->callback_count, err));
     FGI_TRY(fgi_host_copy_model(&c->copy, trainer->model.root, err));
@@ -152,9 +153,7 @@ static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *e
     const fg_result *result = &trainer->call.result;
     fgi_ckpt_name_make(trainer->options.checkpoints.ckpt_name, cursor->step, cursor->epoch,
                        result->metrics, result->metric_count, s->name, sizeof s->name - 16);
-    s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-    if (s->folder == NULL)
-        return fgi_no_memory(err);
+    FGI_TRY(fgi_path_put(trainer->options.checkpoints.run_dir, "checkpoints", s->folder, err));
     FGI_TRY(fgi_snapshot_place(s, err));
     s->top = cursor->top;
     fgi_best_list_enter(&s->top, &rule, cursor->step, s->name);
@@ -196,7 +195,7 @@ fg_status fgi_state_take(void *self, fgi_snapshot **out, fg_error *err)
     if (trainer->stage[FGI_TRAIN]->accumulator != NULL) /* the last update is not known */
         FGI_DONE(fgi_divergence_read(&trainer->divergence, err));
     /* the log must contain the windows before this state */
-    FGI_DONE(fgi_windows_collect(trainer->windows, 0, err));
+    FGI_DONE(fgi_windows_collect(&trainer->windows, 0, err));
     FGI_DONE(gather(trainer, s, err));
     FGI_DONE(describe(trainer, s, err));
     *out = s;
@@ -208,11 +207,11 @@ done:
 
 void fgi_state_prune(const fg_trainer *trainer)
 {
-    char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-    if (folder != NULL && fgi_file_exists(folder))
+    char folder[FGI_PATH_BYTES];
+    const char *run_dir = trainer->options.checkpoints.run_dir;
+    if (fgi_path_put(run_dir, "checkpoints", folder, NULL) == FG_OK && fgi_file_exists(folder))
         fgi_snapshot_prune(folder, fgi_divergence_keep(&trainer->divergence), &trainer->cursor.top,
                            &trainer->cursor.top);
-    fgi_free(folder);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -259,9 +258,9 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     const size_t count = json_array_size(list);
     fgi_saved_windows saved = {0};
     const void *epoch =
-        count <= FG_MAX_METRICS ? find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
+        count <= FG_MAX_METRICS ? find_sums(ckpt, EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
     const size_t with_health = 2 * count + FGI_HEALTH;
-    const void *open = epoch != NULL ? find_sums(ckpt, FGI_SUMS_NAME, FG_F32, with_health) : NULL;
+    const void *open = epoch != NULL ? find_sums(ckpt, SUMS_NAME, FG_F32, with_health) : NULL;
     if (epoch != NULL) {
         memcpy(saved.epoch_sums, epoch, 2 * count * sizeof saved.epoch_sums[0]);
         saved.metric_count = count;
@@ -273,7 +272,7 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     saved.is_open = open != NULL;
     if (open != NULL)
         memcpy(saved.sums, open, with_health * sizeof(float));
-    fgi_windows_restore(trainer->windows, &saved);
+    fgi_windows_restore(&trainer->windows, &saved);
 }
 
 /* Loads the metrics of the result; those of this call replace them one by one. */
@@ -315,7 +314,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
     FGI_TRY(fgi_divergence_load(&trainer->divergence, object, path, err));
-    fgi_saver_set_current(trainer->saver, true);
+    trainer->saver->is_current = true;
     load_metrics(trainer, ckpt, object);
     if (trainer->model.optimizer !=
         NULL) /* NULL: an evaluation, whose result has only its metrics */
@@ -373,14 +372,12 @@ static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
 {
     fg_error local = {0};
     const bool is_auto = strcmp(which, "auto") == 0;
-    char *folder = NULL, *path = NULL;
-    if (trainer->options.checkpoints.run_dir != NULL) {
-        folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-        if (folder == NULL)
-            return fgi_no_memory(err);
-    }
-    fg_status status = fgi_ckpt_resolve(folder, is_auto ? "last" : which, &path, &local);
-    fgi_free(folder);
+    const char *run_dir = trainer->options.checkpoints.run_dir;
+    char folder[FGI_PATH_BYTES], *path = NULL;
+    if (run_dir != NULL)
+        FGI_TRY(fgi_path_put(run_dir, "checkpoints", folder, err));
+    fg_status status =
+        fgi_ckpt_resolve(run_dir != NULL ? folder : NULL, is_auto ? "last" : which, &path, &local);
     if (is_auto && status == FG_ENOTFOUND)
         return FG_OK;
     if (status == FG_OK)
@@ -467,12 +464,10 @@ fg_status fgi_state_settle(fg_trainer *trainer, fg_error *err)
     const char *run_dir = trainer->options.checkpoints.run_dir;
     if (run_dir == NULL || trainer->call.result.checkpoint[0] == '\0')
         return FG_OK; /* not resumed */
-    char *folder = fgi_path_join(run_dir, "checkpoints");
-    fg_status status = folder != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK && fgi_file_exists(folder))
-        status = settle(trainer, folder, err);
-    else if (status == FG_OK)
-        trainer->cursor.top = (fgi_best_list){.count = 0};
-    fgi_free(folder);
-    return status;
+    char folder[FGI_PATH_BYTES];
+    FGI_TRY(fgi_path_put(run_dir, "checkpoints", folder, err));
+    if (fgi_file_exists(folder))
+        return settle(trainer, folder, err);
+    trainer->cursor.top = (fgi_best_list){.count = 0};
+    return FG_OK;
 }

@@ -19,24 +19,8 @@
 #include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
-#include "train/callbacks.h"
-#include "train/divergence.h"
-#include "train/feed.h"
-#include "train/health.h"
-#include "train/ledger.h"
-#include "train/progress.h"
-#include "train/call.h"
-#include "train/run_folder.h"
-#include "train/saver.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
-#include "train/step_profile.h"
-#include "train/strategy.h"
+#include "train/progress/progress.h"
 #include "train/trainer.h"
-#include "train/trainer_options.h"
-#include "train/watchdog.h"
-#include "train/windows.h"
 
 /* Before divergence is reported: the last good checkpoint may be under way. */
 static void end_save(void *self)
@@ -94,13 +78,13 @@ static fg_status create_loop(fg_trainer *trainer, fg_error *err)
     for (int i = 0; i < 4; i++)
         FGI_TRY(fgi_stage_create((fgi_stage_kind)i, &trainer->stage[i], err));
     FGI_TRY(fgi_feed_create(&feed, &trainer->feed, err));
-    const fgi_windows_uses windows = {.stage = trainer->stage[FGI_TRAIN],
-                                      .feed = trainer->feed,
-                                      .spans = &trainer->spans,
-                                      .cursor = &trainer->cursor,
-                                      .take = fgi_fit_take,
-                                      .self = trainer};
-    return fgi_windows_create(&windows, &trainer->windows, err);
+    trainer->windows.of = (fgi_windows_uses){.stage = trainer->stage[FGI_TRAIN],
+                                             .feed = trainer->feed,
+                                             .spans = &trainer->spans,
+                                             .cursor = &trainer->cursor,
+                                             .take = fgi_fit_take,
+                                             .self = trainer};
+    return FG_OK;
 }
 
 /* The parts that guard a fit: its health, and its checkpoints. */
@@ -124,7 +108,7 @@ static fg_status create_guards(fg_trainer *trainer, fg_error *err)
                                   .cursor = &trainer->cursor,
                                   .call = &trainer->call,
                                   .spans = &trainer->spans,
-                                  .windows = trainer->windows,
+                                  .windows = &trainer->windows,
                                   .watchdog = trainer->watchdog,
                                   .callbacks = trainer->callbacks,
                                   .divergence = &trainer->divergence,
@@ -188,11 +172,11 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_callbacks_destroy(trainer->callbacks);
     fgi_watchdog_destroy(trainer->watchdog);
     fgi_run_destroy(trainer->run);
-    fgi_windows_destroy(trainer->windows);
+    fgi_windows_fini(&trainer->windows);
     for (int i = 0; i < 4; i++)
         fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);
-    fgi_saver_destroy(trainer->saver);
+    fgi_free(trainer->saver);
     fgi_step_profile_destroy(trainer->step_profile);
     fg_load_report_fini(&trainer->model.load_report);
     fg_module_destroy(trainer->model.root);
@@ -229,7 +213,7 @@ const fg_profile_info *fg_trainer_profile(const fg_trainer *trainer)
     return fgi_step_profile_info(trainer->step_profile);
 }
 
-void fg_trainer_request_save(const fg_trainer *trainer) { fgi_saver_request(trainer->saver, true); }
+void fg_trainer_request_save(const fg_trainer *trainer) { trainer->saver->is_requested = true; }
 
 fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->model.root; }
 
@@ -342,7 +326,7 @@ static fg_clip clip_of(const fg_trainer_options *o)
 static fg_status prepare_optimizer(fg_trainer *trainer, fg_error *err)
 {
     fg_optimizer *optimizer = trainer->model.optimizer;
-    if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
+    if (trainer->precision->scales_loss && optimizer->guard.scale == NULL)
         FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
     if (trainer->options.numerics.stochastic_rounding)
         fg_optimizer_set_stochastic_rounding(optimizer, true);
@@ -451,7 +435,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
                         "the Trainer is running: a callback must not start it again");
     FGI_TRY(fgi_watchdog_start(trainer->watchdog, err));
     choose_monitor(trainer, data);
-    fgi_watch_checkpoint(trainer->watchdog, fgi_saver_last(trainer->saver));
+    fgi_watch_checkpoint(trainer->watchdog, trainer->saver->last);
     trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
     fgi_here_take(&trainer->call.file, &trainer->call.line);
     trainer->call.reads_before =
@@ -476,7 +460,6 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
     const double unknown = (double)NAN;
     fg_step_cost cost = {
         .flops = unknown, .seconds = unknown, .flops_16bit = unknown, .bytes = unknown};
-    fgi_program_cost reported;
     fg_device_info device = {0};
     if (stage->program == NULL || fg_device_info_at(trainer->client, 0, &device, NULL) != FG_OK)
         return cost;
@@ -494,8 +477,9 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
             cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }
     cost.flops_16bit = flops->of[FG_BF16] + flops->of[FG_F16];
-    if (fgi_step_program_cost(stage->program, &reported, NULL) == FG_OK &&
-        reported.bytes_accessed > 0)
+    const fgi_program_cost reported =
+        fgi_executable_cost(fgi_step_program_executable(stage->program));
+    if (reported.bytes_accessed > 0)
         cost.bytes = reported.bytes_accessed * count;
     return cost;
 }
@@ -517,17 +501,17 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
 {
     const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
     fgi_stage *stage = trainer->stage[kind];
-    fgi_program_cost cost;
     fgi_stage_report_input(stage, &result->input);
     fgi_ledger_result(&trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
     fgi_health_result(&trainer->health, result);
-    fgi_divergence_result(&trainer->divergence, result);
+    result->rollbacks = trainer->divergence.at.rollbacks;
+    result->rollback_lr_factor = trainer->divergence.at.lr_factor;
     result->device_peak_bytes = -1;
-    const fgi_step_program *program = stage->program;
-    if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
-        result->device_peak_bytes = cost.peak_bytes;
+    if (stage->program != NULL)
+        result->device_peak_bytes =
+            fgi_executable_cost(fgi_step_program_executable(stage->program)).peak_bytes;
     count_mxu(trainer, stage, result);
     result->compiles = now.compiles - before.compiles;
     result->compile_cache_hits = now.compile_cache_hits - before.compile_cache_hits;

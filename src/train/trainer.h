@@ -12,14 +12,14 @@
 
 #include "base/arena.h"
 #include "base/span.h"
-#include "train/accumulation.h"
-#include "train/call.h"
-#include "train/cursor.h"
-#include "train/divergence.h"
-#include "train/ledger.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
-#include "train/windows.h"
+#include "train/trainer_options.h"
+#include "train/watch/call.h"
+#include "train/state/cursor.h"
+#include "train/save/divergence.h"
+#include "train/watch/watch.h"
+#include "train/save/saver.h"
+#include "train/step/stage.h"
+#include "train/step/feed.h"
 
 struct fgi_precision;
 
@@ -60,7 +60,7 @@ struct fg_trainer {
     fgi_model model;
     fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
-    struct fgi_windows *windows; /* of training */
+    fgi_windows windows; /* of training */
     fgi_health health;
     fgi_divergence divergence;
     fgi_ledger ledger;

@@ -12,11 +12,8 @@
 #include "ckpt/attach.h"
 #include "option/option.h"
 #include "trace/precision.h"
-#include "train/accumulation.h"
-#include "train/best_list.h"
-#include "train/ckpt_name.h"
-#include "train/progress.h"
-#include "train/strategy.h"
+#include "train/state/cursor.h"
+#include "train/progress/progress.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

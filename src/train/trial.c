@@ -8,38 +8,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "optim/optimizer.h"
-#include "train/accumulate.h"
-#include "train/feed.h"
-#include "train/call.h"
-#include "train/signals.h"
-#include "train/snapshot.h"
-#include "train/strategy.h"
 #include "train/trainer.h"
-#include "train/windows.h"
-
-/* What the steps of a trial change. */
-struct fgi_trial {
-    fg_trainer *trainer;
-    fgi_fit fit;
-    bool is_restored; /* as in fgi_model */
-    fgi_cursor cursor;
-    fgi_optimizer_place place;
-    bool is_kept; /* what follows is: */
-    size_t count; /* of the variables */
-    fg_variable **variable;
-    void **value; /* on the host */
-    bool has_sums;
-    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
-    int64_t epoch;             /* of the data, for the next pass */
-    bool is_epoch_over;        /* true: the next step begins a pass */
-};
 
 static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data *data,
                        fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    trial->place = fgi_optimizer_place_of(trainer->model.optimizer);
+    trial->place = trainer->model.optimizer->place;
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     trial->cursor = trainer->cursor;
@@ -92,9 +68,9 @@ static fg_status keep_variables(fgi_trial *trial, fg_error *err)
 fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
-    trial->has_sums = fgi_windows_is_open(trainer->windows);
+    trial->has_sums = trainer->windows.is_open;
     if (trial->has_sums)
-        FGI_TRY(fgi_windows_peek(trainer->windows, trial->sums, err));
+        FGI_TRY(fgi_windows_peek(&trainer->windows, trial->sums, err));
     FGI_TRY(keep_variables(trial, err));
     trial->is_kept = true;
     return FG_OK;
@@ -128,8 +104,6 @@ static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *er
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-void fgi_trial_rewind(fgi_trial *trial) { trial->is_epoch_over = true; }
-
 /* Launches the next batch of the data, which start again at their end. */
 static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
 {
@@ -145,8 +119,6 @@ static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
     return fgi_feed_launch(trial->trainer->feed, stage, batch, NULL, err);
 }
 
-void fgi_trial_set_step(fgi_trial *trial, int64_t step) { trial->trainer->cursor.step = step; }
-
 fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
@@ -154,11 +126,12 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
     fgi_accumulator *accumulator = stage->accumulator;
     fgi_event *arrived = NULL;
     fgi_stage_restart_sums(stage);
-    fgi_accumulator_begin(accumulator);
+    if (accumulator != NULL)
+        accumulator->batches = 0;
     do {
         FGI_TRY(launch_batch(trial, stage, err));
     } while (accumulator != NULL && !trial->is_epoch_over &&
-             fgi_accumulator_batches(accumulator) < fgi_accumulation_at(&trainer->accumulation, 0));
+             accumulator->batches < fgi_accumulation_at(&trainer->accumulation, 0));
     if (accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
@@ -166,37 +139,6 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
     fgi_event_destroy(arrived);
     return status;
 }
-
-/* ---- for `run` ------------------------------------------------------------------------------- */
-
-fg_status fgi_trial_prepare(fgi_trial *trial, const fg_fit_data *data, fg_error *err)
-{
-    return fgi_stage_prepare(trial->trainer, FGI_TRAIN, data, err);
-}
-
-fg_status fgi_trial_drain(fgi_trial *trial, fg_error *err)
-{
-    return fgi_feed_drain(trial->trainer->feed, err);
-}
-
-bool fgi_trial_is_stopped(fgi_trial *trial) { return fgi_trainer_stops(trial->trainer); }
-
-fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
-{
-    return trial->trainer->model.optimizer;
-}
-
-const fgi_metrics *fgi_trial_metrics(const fgi_trial *trial)
-{
-    return &trial->trainer->stage[FGI_TRAIN]->metrics;
-}
-
-fg_status fgi_trial_memory(const fgi_trial *trial, fgi_memory *out, fg_error *err)
-{
-    return fgi_memory_of(&trial->trainer->model, trial->trainer->stage[FGI_TRAIN], out, err);
-}
-
-int fgi_trial_shards(const fgi_trial *trial) { return fgi_batch_shards(trial->trainer); }
 
 /* ---- the call -------------------------------------------------------------------------------- */
 

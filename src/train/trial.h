@@ -7,10 +7,25 @@
 
 #include <fulgurite/train.h>
 
-#include "train/device_memory.h"
-#include "train/stage.h"
+#include "optim/optimizer.h"
+#include "train/trainer.h"
 
-typedef struct fgi_trial fgi_trial;
+/* What the steps of a trial change. */
+typedef struct fgi_trial {
+    fg_trainer *trainer;
+    fgi_fit fit;
+    bool is_restored; /* as in fgi_model */
+    fgi_cursor cursor;
+    fgi_optimizer_place place;
+    bool is_kept; /* what follows is: */
+    size_t count; /* of the variables */
+    fg_variable **variable;
+    void **value; /* on the host */
+    bool has_sums;
+    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
+    int64_t epoch;             /* of the data, for the next pass */
+    bool is_epoch_over;        /* the next step begins a pass */
+} fgi_trial;
 
 typedef fg_status fgi_trial_fn(void *self, fgi_trial *trial, fg_error *err);
 
@@ -23,27 +38,10 @@ fg_status fgi_trial_run(fg_trainer *trainer, const fg_task *task, const fg_fit_d
 
 /* ---- within `run` ---------------------------------------------------------------------------- */
 
-/* Makes sure that there are a loader and a program for these data. */
-fg_status fgi_trial_prepare(fgi_trial *trial, const fg_fit_data *data, fg_error *err);
 /* Copies all variables to the host, and the sums of an open window. */
 fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err);
-/* The next step begins a pass over the data. */
-void fgi_trial_rewind(fgi_trial *trial);
-/* Sets the number of the next step. */
-void fgi_trial_set_step(fgi_trial *trial, int64_t step);
 /* Runs one optimizer step on the next samples, and waits for it. */
 fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_error *err);
-/* Waits for all launches. */
-fg_status fgi_trial_drain(fgi_trial *trial, fg_error *err);
 fg_status fgi_trial_restore_variables(fgi_trial *trial, fg_error *err);
-/* Whether a signal requests a stop. */
-bool fgi_trial_is_stopped(fgi_trial *trial);
-fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial);
-/* What the training step logs; it is prepared. */
-const fgi_metrics *fgi_trial_metrics(const fgi_trial *trial);
-/* The memory of the step that was prepared. */
-fg_status fgi_trial_memory(const fgi_trial *trial, fgi_memory *out, fg_error *err);
-/* Shards of a batch. */
-int fgi_trial_shards(const fgi_trial *trial);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/reserved.h"
+#include "train/step/stage.h"
 #include "train/trial.h"
 
 /* The next smaller size: a sixteenth less, above 16 a multiple of 8, as fg_trainer_find_batch. */
@@ -26,10 +27,10 @@ static fg_status run(fgi_trial *trial, const fg_fit_data *data, fg_error *err)
 {
     float sums[FGI_MOST_SUMS];
     fg_error later = {0};
-    FGI_TRY(fgi_trial_prepare(trial, data, err));
-    fgi_trial_rewind(trial);
+    FGI_TRY(fgi_stage_prepare(trial->trainer, FGI_TRAIN, data, err));
+    trial->is_epoch_over = true;
     const fg_status status = fgi_trial_step(trial, sums, err);
-    const fg_status drained = fgi_trial_drain(trial, &later);
+    const fg_status drained = fgi_feed_drain(trial->trainer->feed, &later);
     if (drained == FG_OK)
         return status;
     *err = later; /* the cause, if both failed */
@@ -52,7 +53,8 @@ static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
         if (status != FG_OK && status != FG_EDEVMEM)
             return status;
         fit->was_run = status == FG_OK;
-        if (fit->was_run && fgi_trial_memory(trial, &memory, NULL) == FG_OK)
+        if (fit->was_run && fgi_memory_of(&trial->trainer->model, trial->trainer->stage[FGI_TRAIN],
+                                          &memory, NULL) == FG_OK)
             fit->need_bytes = memory.need;
         if (a->options != NULL && a->options->tried != NULL)
             a->options->tried(a->options->self, fit->batch_size, memory.need, fit->was_run);
@@ -60,7 +62,7 @@ static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
             return FG_OK;
         FGI_TRY(fgi_trial_restore_variables(trial, err)); /* the step may have lost them */
         fit->batch_size = smaller(fit->batch_size);
-        fit->global_batch_size = fit->batch_size * fgi_trial_shards(trial);
+        fit->global_batch_size = fit->batch_size * fgi_batch_shards(trial->trainer);
         fit->need_bytes = -1;
         fit->all_fit = false;
     }

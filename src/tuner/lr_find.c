@@ -47,14 +47,12 @@ static double given_lr(const sweep *s, int64_t step)
 static double sweep_lr(const void *options, double lr, int64_t step, int64_t total_steps)
 {
     const sweep *s = options;
-    (void)lr, (void)total_steps;
     return given_lr(s, step) * s->factor;
 }
 
 static double sweep_momentum(const void *options, double momentum, int64_t step,
                              int64_t total_steps)
 {
-    (void)momentum, (void)step, (void)total_steps;
     return ((const sweep *)options)->momentum;
 }
 
@@ -176,11 +174,11 @@ static fg_status run_segment(search *s, fg_error *err)
     double *losses = curve->loss + s->segment * steps;
     bool is_over = false;
     s->mean = s->weight = 0;
-    fgi_trial_rewind(s->trial);
+    s->trial->is_epoch_over = true;
     for (int64_t i = 0; i < steps && !is_over; i++) {
-        if (fgi_trial_is_stopped(s->trial))
+        if (fgi_trainer_stops(s->trial->trainer))
             return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
-        fgi_trial_set_step(s->trial, s->segment * steps + i);
+        s->trial->trainer->cursor.step = s->segment * steps + i;
         FGI_TRY(run_step(s, &losses[i], err));
         is_over = has_diverged(s, i, losses[i]);
         if (is_over)
@@ -195,25 +193,25 @@ static fg_status run_segment(search *s, fg_error *err)
 /* Replaces the schedule; the momentum is that of the fit's first step. */
 static fg_status set_sweep(search *s, fg_error *err)
 {
-    fg_optimizer *o = fgi_trial_optimizer(s->trial);
+    fg_optimizer *o = s->trial->trainer->model.optimizer;
     const fg_lr_find_options *options = s->options;
-    s->sweep =
-        (sweep){.min_lr = options->min_lr,
-                .max_lr = options->max_lr,
-                .factor = o->lr_factor,
-                .steps = options->steps,
-                .is_linear = strcmp(options->sweep, "linear") == 0,
-                .momentum = fg_schedule_momentum(&o->schedule, (double)NAN, 0, o->total_steps)};
+    s->sweep = (sweep){
+        .min_lr = options->min_lr,
+        .max_lr = options->max_lr,
+        .factor = o->place.lr_factor,
+        .steps = options->steps,
+        .is_linear = strcmp(options->sweep, "linear") == 0,
+        .momentum = fg_schedule_momentum(&o->place.schedule, (double)NAN, 0, o->place.total_steps)};
     const fg_schedule schedule = {.row = &sweep_row, .options = &s->sweep, .is_complete = true};
     for (int64_t i = 0; i < options->steps; i++)
         s->curve->lr[i] = given_lr(&s->sweep, i);
-    s->curve->factor = o->lr_factor;
+    s->curve->factor = o->place.lr_factor;
     return fg_optimizer_set_schedule(o, &schedule, options->steps * options->segments, err);
 }
 
 static fg_status find_loss(search *s, fg_error *err)
 {
-    const fgi_metrics *metrics = fgi_trial_metrics(s->trial);
+    const fgi_metrics *metrics = &s->trial->trainer->stage[FGI_TRAIN]->metrics;
     s->loss_index = fgi_metrics_find(metrics, "loss");
     return s->loss_index < metrics->count
                ? FG_OK
@@ -224,7 +222,7 @@ static fg_status run_segments(void *self, fgi_trial *trial, fg_error *err)
 {
     search *s = self;
     s->trial = trial;
-    FGI_TRY(fgi_trial_prepare(trial, s->data, err));
+    FGI_TRY(fgi_stage_prepare(trial->trainer, FGI_TRAIN, s->data, err));
     FGI_TRY(fgi_trial_keep(trial, err));
     FGI_TRY(find_loss(s, err));
     FGI_TRY(set_sweep(s, err));
@@ -232,7 +230,7 @@ static fg_status run_segments(void *self, fgi_trial *trial, fg_error *err)
         if (s->segment > 0)
             FGI_TRY(fgi_trial_restore_variables(trial, err));
         FGI_TRY(run_segment(s, err));
-        FGI_TRY(fgi_trial_drain(trial, err));
+        FGI_TRY(fgi_feed_drain(trial->trainer->feed, err));
     }
     return FG_OK;
 }

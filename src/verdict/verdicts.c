@@ -249,7 +249,7 @@ static bool put_value(fgi_buf *out, const char *before, const json_t *value)
     if (json_is_string(value))
         fgi_put_plain(out, json_string_value(value));
     else
-        fgi_json_print(out, value, JSON_ENCODE_ANY | JSON_COMPACT);
+        out->failed |= !fgi_json_write(value, JSON_ENCODE_ANY | JSON_COMPACT, out);
     return true;
 }
 

@@ -780,7 +780,7 @@ static void options_of_a_configuration_are_those_of_the_functions(void **state)
         }
         assert_string_not_equal(text[0][0], text[1][0]);
         for (int k = 0; k < 4; k++)
-            fg_text_free(text[k / 2][k % 2]);
+            fg_free(text[k / 2][k % 2]);
     }
 }
 

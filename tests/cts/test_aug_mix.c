@@ -221,9 +221,9 @@ static void every_option_has_an_effect(void **state)
                                    strcmp(option, "fill") == 0; /* of mirrored padding */
             if ((strcmp(all, one) == 0) != is_unused)
                 fail_msg("%s, %s", row->entry.name, option);
-            fg_text_free(one);
+            fg_free(one);
         }
-        fg_text_free(all);
+        fg_free(all);
     }
 }
 

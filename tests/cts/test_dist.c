@@ -14,8 +14,8 @@
 #include "ckpt/series.h"
 #include "curve.h"
 #include "toy.h"
-#include "train/snapshot.h"
-#include "train/stage.h"
+#include "train/save/saver.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 /* 16 -> 64 -> 32 -> 3: two weights of 1024 and 2048 elements, and small ones. */

@@ -253,7 +253,7 @@ static void frozen_parameters_have_no_moments_and_no_gradient(void **state)
     fg_optimizer_minimize(p.optimizer, loss_of(&p, true));
     fgt_ok(fg_trace_text(trace, NULL, 0, &text, &err));
     assert_null(strstr(text, "square")); /* b is not even read */
-    fg_text_free(text);
+    fg_free(text);
     fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     step(&p, true);
     assert_true(value_of(p.b) == 2);

@@ -436,7 +436,7 @@ static void rates_are_scaled_once(void **state)
     fg_optimizer_set_lr(o, 0.25);
     assert_true(fg_optimizer_lr(o) == 1.0 / 25);
     assert_true(fgi_optimizer_unscaled_lr(o) == 0.25 / 25);
-    assert_true(fgi_optimizer_base_lr(o) == 0.25);
+    assert_true(o->hyper.lr == 0.25);
     fg_optimizer_begin_step(o, 14); /* the peak: 0.3 * 50 - 1 */
     assert_true(fg_optimizer_lr(o) == 1);
     fg_module_destroy(root);
@@ -516,7 +516,7 @@ static void health_is(const fg_optimizer *o, float bad, float step, float culpri
 {
     fg_error err = {0};
     float got[FGI_HEALTH];
-    fgt_ok(fg_variable_read(fgi_optimizer_health(o), got, sizeof got, &err));
+    fgt_ok(fg_variable_read(o->guard.health, got, sizeof got, &err));
     assert_true(got[FGI_HEALTH_BAD] == bad && got[FGI_HEALTH_STEP] == step);
     assert_true(got[FGI_HEALTH_CULPRIT] == culprit && got[FGI_HEALTH_KIND] == kind);
 }
@@ -578,7 +578,7 @@ static void updates_below_the_precision_are_lost(void **state)
         const fg_tensor g = fg_ones(trace, FG_F32, FG_SCALAR);
         fg_optimizer_apply(o, &g, 1);
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
-        fgt_ok(fg_variable_read(fgi_optimizer_health(o), health, sizeof health, &err));
+        fgt_ok(fg_variable_read(o->guard.health, health, sizeof health, &err));
         assert_true(health[FGI_HEALTH_LOST] == (i == 1 ? 1 : 0));
         fg_module_destroy(root);
     }

@@ -216,10 +216,9 @@ static void serialized_program_runs(void **state)
 static void cost_is_reported(void **state)
 {
     const struct fixture *f = *state;
-    fg_error err = {0};
     fgi_program_cost cost;
     fgi_executable *e = compile(f->client, matmul_text, 1);
-    fgt_ok(fgi_executable_cost(e, &cost, &err));
+    cost = fgi_executable_cost(e);
     fgi_executable_destroy(e);
     assert_int_equal(cost.argument_bytes, 48);
     assert_int_equal(cost.output_bytes, 16);
@@ -227,7 +226,7 @@ static void cost_is_reported(void **state)
     assert_true(cost.peak_bytes >= 64);
     fgt_close("flops", cost.flops, 24, 0, 0);
     e = compile(f->client, donate_text, 1);
-    fgt_ok(fgi_executable_cost(e, &cost, &err));
+    cost = fgi_executable_cost(e);
     fgi_executable_destroy(e);
     assert_int_equal(cost.alias_bytes, 16);
 }
@@ -260,7 +259,7 @@ static void shardy_splits_work_over_devices(void **state)
         f->client, shardy_text, strlen(shardy_text), NULL, 0,
         &(fgi_compile_options){.device_count = 2, .out_types = &vec4, .out_count = 1}, &e, &err));
     fgi_program_cost cost;
-    fgt_ok(fgi_executable_cost(e, &cost, &err));
+    cost = fgi_executable_cost(e);
     assert_int_equal(cost.argument_bytes, 128);
     fg_array *arg = upload(f->client, &type, x), *out;
     fgt_ok(fgi_execute(e, &arg, 1, &out, NULL, &err));

@@ -129,7 +129,7 @@ static void check_text(loop *l, fg_tensor loss, fg_dtype matmul)
         matmuls++;
     }
     assert_in_range(matmuls, 8, 32); /* on the CPU a convolution may be written as several */
-    fg_text_free(text);
+    fg_free(text);
 }
 
 static int sum_of(const int *by_dtype)

@@ -23,7 +23,7 @@
 #include "event_text.h"
 #include "toy.h"
 #include "callback/callback_rows.h"
-#include "train/divergence.h"
+#include "train/save/divergence.h"
 #include "log/logger.h"
 #include "train/trainer.h"
 

@@ -118,7 +118,7 @@ static fg_trace *write(const problem *p, fg_tensor *out)
 /* ---- same results ---------------------------------------------------------------------------- */
 
 typedef struct result {
-    char *text; /* fg_text_free */
+    char *text; /* fg_free */
     float value[ROWS * COLUMNS + ROWS * COLUMNS + COLUMNS];
 } result;
 
@@ -146,7 +146,7 @@ static result *run(const problem *p)
 
 static void result_free(result *r)
 {
-    fg_text_free(r->text);
+    fg_free(r->text);
     free(r);
 }
 
@@ -223,8 +223,8 @@ static void networks_of_matmuls_are_left_alone(void **state)
         fgi_client_set_plain(client, NULL);
     }
     assert_string_equal(text[0], text[1]);
-    fg_text_free(text[0]);
-    fg_text_free(text[1]);
+    fg_free(text[0]);
+    fg_free(text[1]);
 }
 
 /* ---- the length of loops --------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static void equal_values_are_computed_once(void **client)
     fgt_ok(fg_trace_text(trace, (fg_tensor[]){loss, d}, 2, &text, &err));
     assert_int_equal(count_in(text, "stablehlo.tanh"), 1);
     assert_int_equal(count_in(text, "stablehlo.subtract"), 1); /* 1 - tanh^2 */
-    fg_text_free(text);
+    fg_free(text);
     fg_array_release(two);
     fg_trace_destroy(trace);
 }

@@ -12,7 +12,8 @@
 #include "base/number.h"
 #include "toy.h"
 #include "callback/callback_rows.h"
-#include "train/average.h"
+#include "base/alloc.h"
+#include "callback/average.h"
 
 enum { MOST = 4096, STEPS = 12, SAMPLES = 90, BATCH = 24, EPOCH = 4 };
 
@@ -593,14 +594,16 @@ static void averages_have_at_least_24_bits(void **state)
     (void)fg_module_variable(root, "mean", &(fg_type){.dtype = FG_F32},
                              &(fg_variable_options){.kind = FG_BUFFER});
     for (int has_buffers = 0; has_buffers < 2; has_buffers++) {
-        fgi_average average = {.count = 0};
-        fgt_ok(
-            fgi_average_build(&average, root, has_buffers ? "with" : "without", has_buffers, &err));
-        assert_int_equal(average.count, 5 + has_buffers);
-        assert_int_equal(fg_variable_file_axis(average.mean[4])[0], 1); /* as the parameter's */
+        fgi_average *average = fgi_calloc(1, sizeof *average);
+        assert_non_null(average);
+        *average =
+            (fgi_average){.name = has_buffers ? "with" : "without", .use_buffers = has_buffers};
+        fgt_ok(fgi_average_build(average, root, &err));
+        assert_int_equal(average->count, 5 + has_buffers);
+        assert_int_equal(fg_variable_file_axis(average->mean[4])[0], 1); /* as the parameter's */
         for (int i = 0; i < 4; i++)
-            assert_int_equal(fg_variable_type(average.mean[i])->dtype, dtypes[i][1]);
-        fgi_average_fini(&average);
+            assert_int_equal(fg_variable_type(average->mean[i])->dtype, dtypes[i][1]);
+        fgi_average_destroy(average);
     }
     fg_module_destroy(root);
 }

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "toy.h"
-#include "train/divergence.h"
+#include "train/save/divergence.h"
 #include "train/trainer.h"
 
 enum { SAMPLES = 12, BATCH = 2, STEPS = 12 }; /* two epochs of six steps */

@@ -61,7 +61,7 @@ static reference_data samples(const char *path, const fg_images_options *options
             data.x[i][k] = pixels[k] / 255.0;
     }
     fg_dataset_destroy(dataset);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return data;
 }
 

@@ -174,7 +174,7 @@ static void device_that_does_not_answer_is_given_up(void **state)
     contains(o->out, "platform ");
     contains(o->out, "[test-hangs]");
     contains(program_gives(2, NULL, "doctor --timeout=soon")->err,
-             "--timeout=soon: expected a positive number");
+             "--timeout: expected a number greater than 0");
 }
 
 static void plugin_that_fails_is_a_finding(void **state)

@@ -103,6 +103,10 @@ static void exported_files_give_the_same_pack(void **state)
         program_gives(0, folder, "pack export p.pack again --force --class dog --limit 1")->out,
         "again\t1 file\t");
     assert_false(is_there(folder, "x"));
+    (void)program_gives(0, folder, "pack photos raw.pack --codec raw --quiet");
+    contains(program_gives(0, folder, "pack export raw.pack jpegs --format jpeg --quality 1")->out,
+             "jpegs\t3 files\t");
+    assert_int_equal(shell(folder, "test $(find jpegs -name '*.jpg' | wc -l) = 3"), 0);
 }
 
 static const struct {
@@ -111,20 +115,20 @@ static const struct {
     const char *message;
 } mistakes[] = {
     {"export p.pack x --limit 0", 2,
-     "limit: expected an integer, 1 or greater (for example 100), got '0'"},
+     "limit: expected an integer, 1 or greater (for example 1), got '0'"},
     {"export p.pack x --seed -1", 2,
      "seed: expected an integer, 0 or greater (for example 1), got '-1'"},
     {"export p.pack x --quality 101", 2,
-     "quality: expected an integer from 1 to 100 (for example 4), got '101'"},
+     "quality: expected an integer from 1 to 100 (for example 1), got '101'"},
     {"export p.pack x --split tset", 2, "--split is 'tset': expected train|val|test|none"},
     {"export p.pack x --format bmp", 2, "--format is 'bmp': expected png|jpeg"},
     {"export p.pack x --class dgo", 1, "did you mean 'dog'?"},
     {"show p.pack --rows 0", 2,
-     "rows: expected an integer from 1 to 2147483647 (for example 4), got '0'"},
+     "rows: expected an integer from 1 to 2147483647 (for example 1), got '0'"},
     {"show p.pack --columns 0", 2,
-     "columns: expected an integer from 1 to 2147483647 (for example 4), got '0'"},
+     "columns: expected an integer from 1 to 2147483647 (for example 1), got '0'"},
     {"show p.pack --cell 0", 2,
-     "cell: expected an integer from 1 to 2147483647 (for example 4), got '0'"},
+     "cell: expected an integer from 1 to 2147483647 (for example 1), got '0'"},
     {"show p.pack --seed x", 2, "seed: expected an integer, 0 or greater (for example 1), got 'x'"},
     {"show p.pack --split tset", 2, "--split is 'tset': expected train|val|test|none"},
     {"show p.pack --class dgo", 1, "did you mean 'dog'?"},

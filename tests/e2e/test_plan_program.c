@@ -40,7 +40,7 @@ static void mistakes_are_reported(void **state)
     contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err,
              "topology 'v9-8': unknown name\nexpected v2, v3, ");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
-             "--time-limit=soon: expected a positive number");
+             "--time-limit: expected a number greater than 0");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --sweep=8,x")->err,
              "--sweep=8,x: expected batch sizes separated by commas");
     contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");

@@ -66,7 +66,7 @@ static inline void fuzz_catalog(const char *path, const fg_catalog_options *opti
                             &err);
     fg_catalog_bytes_fini(&bytes);
     free(splits);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 #endif

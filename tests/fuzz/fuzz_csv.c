@@ -38,7 +38,7 @@ static void check_rows(const fg_dataset *dataset)
 static void detect(const uint8_t *data, size_t size)
 {
     fgi_block block = {.data = data, .size = size};
-    fgi_csv_detected detected;
+    fg_csv_layout detected;
     fg_error err = {0};
     if (fgi_csv_detect("input", &block, &detected, &err) != FG_OK && err.message[0] == '\0')
         abort();

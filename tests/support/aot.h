@@ -8,8 +8,7 @@
 #include <fulgurite/fulgurite.h>
 
 #include "plan/hlo_counts.h"
-#include "train/stage.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 typedef struct aot_case {

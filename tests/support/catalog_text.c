@@ -75,7 +75,7 @@ fg_status fgt_catalog_scenario(void *path, fg_error *err)
     if (status == FG_OK)
         status = fgt_catalog_write(catalog, &text, err);
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return status;
 }
 
@@ -88,7 +88,7 @@ void fgt_catalog_is(const char *path, const fg_catalog_options *options, const c
     fgt_ok(fgt_catalog_write(catalog, &text, &err));
     assert_string_equal(text.data, expected);
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void replace(fgi_buf *text, const char *old, const char *new)

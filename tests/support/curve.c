@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 /* Keeps the loss of each step, which is a separate window. */
@@ -88,13 +88,12 @@ fg_trainer *curve_begin(const curve_run *run) { return fit(run, NULL); }
 
 void curve_fit(const curve_run *run, curve *out)
 {
-    fg_error err = {0};
     fgi_program_cost cost;
     memset(out, 0, sizeof *out);
     for (int i = 0; i < CURVE_STEPS; i++)
         out->loss[i] = (double)NAN;
     fg_trainer *trainer = fit(run, out);
-    fgt_ok(fgi_step_program_cost(trainer->stage[FGI_TRAIN]->program, &cost, &err));
+    cost = fgi_executable_cost(fgi_step_program_executable(trainer->stage[FGI_TRAIN]->program));
     out->argument_bytes = cost.argument_bytes;
     take_metrics(trainer, out);
     curve_end(trainer);

@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/print.h"
-#include "log/event_file.h"
+#include "log/event.pb-c.h"
 
 static int by_name(const struct dirent **a, const struct dirent **b)
 {

@@ -204,6 +204,6 @@ fg_dataset *fgt_photos_open(const fg_images_options *options)
     fg_dataset *dataset;
     fgt_ok(fg_catalog_open(fgt_photos(), NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, options, &dataset, &err));
-    fg_catalog_destroy(catalog); /* it is kept alive */
+    fg_catalog_close(catalog); /* it is kept alive */
     return dataset;
 }

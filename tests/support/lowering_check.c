@@ -95,7 +95,7 @@ void lowering_compare(const lowering_problem *p, const lowering_form *one,
     else if (memcmp(ruled, plain, size[0]) != 0)
         fail_msg("%s: the numbers differ from the plain form", p->name);
     for (int i = 0; i < 2; i++)
-        fg_text_free(text[i]);
+        fg_free(text[i]);
     free(ruled);
     free(plain);
 }

@@ -43,7 +43,7 @@ typedef struct lowering_problem {
 /* Integers from -2 to 2, or their thirds. */
 fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which);
 
-/* The concatenated bytes of the outputs (free), and the program's text (fg_text_free). */
+/* The concatenated bytes of the outputs (free), and the program's text (fg_free). */
 char *lowering_run(const lowering_problem *p, const lowering_form *f, size_t *out_size,
                    char **out_text);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "fgt.h"
-#include "train/progress.h"
-#include "train/stage.h"
+#include "train/progress/progress.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 static _Atomic int64_t now = 1000000000;

@@ -132,7 +132,7 @@ static void by_fg_csv_apply_options(fg_error *err)
     fg_csv_parts parts;
     const char *path = reserved_csv_file();
     assert_int_equal(fg_csv_open(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
-    assert_int_equal(fg_csv_apply_with(parts.schema, path, &o, &dataset, err), FG_EINVAL);
+    assert_int_equal(fg_csv_apply(parts.schema, path, &o, &dataset, err), FG_EINVAL);
     fg_csv_schema_destroy(parts.schema);
     fg_dataset_destroy(parts.train);
     fg_dataset_destroy(parts.val);

@@ -119,7 +119,7 @@ static void folders_have_one_kind(void **state)
     fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
     assert_string_equal(fg_catalog_kind_of(catalog), "folder");
     assert_int_equal(fg_catalog_skip_count(catalog), 27);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void folders_named_like_splits_are_splits(void **state)
@@ -169,12 +169,12 @@ static void splits_next_to_other_folders_are_an_error(void **state)
                       "is not\n" MOVE_SPLITS);
     fgt_ok(fg_catalog_open(root, &options, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 4);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     options = (fg_catalog_options){.no_classes = true}; /* images to predict */
     fgt_ok(fg_catalog_open(root, &options, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 4);
     assert_int_equal(fg_catalog_class_count(catalog), 0);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Appends the lines of fg_catalog_describe, with the level: "!" is a warning. */
@@ -201,7 +201,7 @@ static void describes(const char *root, const char *expected)
     fgt_ok(fg_catalog_describe(catalog, put_line, &text, &err));
     assert_string_equal(text.data != NULL ? text.data : "", expected);
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* What archives, file servers and notebooks leave behind is neither a class nor a split. */
@@ -258,7 +258,7 @@ static void a_single_folder_around_the_data_is_noted(void **state)
                              "'archive' are used\n");
     contains_text(text.data, "!contains only one folder with images, 'data'");
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void a_folder_around_one_split_is_none(void **state)
@@ -305,12 +305,12 @@ static void layouts_that_are_probably_wrong_are_errors(void **state)
     fg_catalog *catalog = NULL;
     const fg_catalog_options given = {.class_names = names, .class_count = 3};
     fgt_ok(fg_catalog_open(words, &given, &catalog, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     add(words, "old/new_train/1.jpg");
     add(words, "old/old_train/1.jpg"); /* one word twice: they are classes */
     fgt_ok(fg_catalog_open(fgt_path(words, "old"), NULL, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 2);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void classes_without_images_of_their_own_are_errors(void **state)
@@ -325,7 +325,7 @@ static void classes_without_images_of_their_own_are_errors(void **state)
                       "split\nmove the folders of the classes into those of the splits "
                       "(train/cat); if it is not a split, set " INSIST);
     fgt_ok(fg_catalog_open(inner, &(fg_catalog_options){.no_split_folders = true}, &catalog, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     add(heic, "cat/1.HEIC");
     add(heic, "dog/1.jpg");
     fgt_catalog_fails(heic, NULL, FG_EFORMAT,
@@ -335,7 +335,7 @@ static void classes_without_images_of_their_own_are_errors(void **state)
     fgt_ok(fg_catalog_open(heic, &(fg_catalog_options){.class_names = given, .class_count = 2},
                            &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 1);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void skipped_files_are_said_by_kind(void **state)
@@ -363,7 +363,7 @@ static void skipped_files_are_said_by_kind(void **state)
     contains_text(text.data, "!1 of 3 classes have images only in inner folders, such as "
                              "'birds/owl/5.jpg' of class 'birds'; if the inner folders");
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     static const char *const kinds[] = {"many/1.jpg", "many/a.a", "many/b.b", "many/c.c",
                                         "many/d.d",   "many/e.e", "many/f.f", "many/g.g"};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -373,7 +373,7 @@ static void skipped_files_are_said_by_kind(void **state)
     add(root, "empty/notes.txt"); /* not a class whose images are all .heic, as there are in cat */
     fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 4);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void images_without_folders_have_no_label(void **state)
@@ -543,8 +543,8 @@ static void files_are_read_as_they_are_now(void **state)
     assert_null(fg_catalog_class_name(catalog, 1));
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_bytes_fini(NULL);
-    fg_catalog_destroy(catalog);
-    fg_catalog_destroy(NULL);
+    fg_catalog_close(catalog);
+    fg_catalog_close(NULL);
 }
 
 /* Also if its content has another time: the file was moved here. */
@@ -558,7 +558,7 @@ static void files_have_a_time_of_change(void **state)
     assert_int_equal(utimensat(AT_FDCWD, fgt_path(root, "a/1.jpg"), old, 0), 0);
     fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
     assert_true(fgi_catalog_changed_s(catalog, 0) > 1e9);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void many_files_are_listed_in_order(void **state)
@@ -591,7 +591,7 @@ static void many_files_are_listed_in_order(void **state)
         assert_true(i == 0 || strcmp(before.name, item.name) < 0);
         before = item;
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void every_allocation_may_fail(void **state)

@@ -113,7 +113,7 @@ static void ignored_columns_are_said(void **state)
         fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
         assert_string_equal(text.data, says[i]);
         fgi_buf_fini(&text);
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -133,7 +133,7 @@ static void missing_files_are_said_together(void **state)
         fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
         assert_string_equal(text.data, "!skipped 'm.jpg' and 'n.jpg': no such file\n");
         fgi_buf_fini(&text);
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -157,7 +157,7 @@ static void absolute_paths_are_allowed(void **state)
     assert_int_equal(fg_catalog_read(catalog, 0, &bytes, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "cannot open '~/e.jpg': No such file or directory");
     fg_catalog_bytes_fini(&bytes);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void several_labels_are_lists(void **state)
@@ -327,7 +327,7 @@ static void missing_files_have_advice(void **state)
                       "list" ELSEWHERE);
     fgt_ok(fg_catalog_open(manifest("w.csv", "path\nm.jpg\na.jpg\n"), &options, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 2);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     options = (fg_catalog_options){.root = fgt_path(root, "sub")};
     fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\n"), &options, FG_ENOTFOUND,
                       "PATH:2: 'm.jpg' in 'FOLDER/sub': no such file\npaths are relative to "
@@ -389,7 +389,7 @@ static void all_labels_are_of_the_given_classes(void **state)
     fgt_ok(fg_catalog_open(manifest("g.csv", "path\na.jpg\n"), NULL, &catalog, &err));
     assert_int_equal(fg_catalog_item_at(catalog, 1, &item, &err), FG_EINVAL);
     assert_string_equal(err.message, "sample 1 is out of range: the catalog has 1 sample");
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* What is ignored: said for the first sample only. */
@@ -424,7 +424,7 @@ static void what_lists_ignore_is_said(void **state)
         fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
         assert_string_equal(text.data != NULL ? text.data : "", cases[i].says);
         fgi_buf_fini(&text);
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -437,7 +437,7 @@ static fg_status open_manifest(void *path, fg_error *error)
     if (status == FG_OK)
         status = fgt_catalog_write(catalog, &text, error);
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return status;
 }
 

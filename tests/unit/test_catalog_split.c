@@ -71,7 +71,7 @@ static void targets_are_met_exactly(void **state)
     fgt_ok(fg_catalog_split(catalog, NULL, other, &err));
     count_splits(other, COUNT, counts);
     assert_int_equal(counts[FG_TRAIN], COUNT);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void the_order_of_the_source_has_no_influence(void **state)
@@ -85,8 +85,8 @@ static void the_order_of_the_source_has_no_influence(void **state)
     fgt_ok(fg_catalog_split(other, &options, reversed, &err));
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(splits[i], reversed[COUNT - 1 - i]);
-    fg_catalog_destroy(catalog);
-    fg_catalog_destroy(other);
+    fg_catalog_close(catalog);
+    fg_catalog_close(other);
 }
 
 static void groups_stay_together(void **state)
@@ -102,7 +102,7 @@ static void groups_stay_together(void **state)
     count_splits(splits, COUNT, counts);
     assert_in_range(counts[FG_VAL], 97, 103); /* within half a group of 100 */
     assert_in_range(counts[FG_TEST], 97, 103);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void classes_have_the_same_fractions(void **state)
@@ -123,7 +123,7 @@ static void classes_have_the_same_fractions(void **state)
         total += val[k];
     }
     assert_int_equal(total, 120);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* The class of a group is that of most of its samples: one of b and c, one of a and d is held out.
@@ -147,7 +147,7 @@ static void groups_are_of_the_class_of_most_samples(void **state)
         assert_true((splits[0] == FG_VAL) + (splits[9] == FG_VAL) == 1);
         assert_true((splits[3] == FG_VAL) + (splits[6] == FG_VAL) == 1);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Opens a manifest, splits it and compares the splits, a digit each. */
@@ -163,7 +163,7 @@ static void check(const char *text, const fg_catalog_split_options *options, con
     for (int64_t i = 0; i < fg_catalog_count(catalog); i++)
         found[i] = (char)('0' + splits[i]);
     assert_string_equal(found, expected);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void existing_splits_are_kept(void **state)
@@ -180,7 +180,7 @@ static void existing_splits_are_kept(void **state)
     fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_split(catalog, NULL, splits, &err), FG_EINVAL);
     fgt_message_is(err.message, "fg_catalog_split: group 'g' is in val and in test");
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Units in the order of XXH3-128 of "\0\0\0\0\0\0\0\0" and the name, computed with python-xxhash
@@ -221,7 +221,7 @@ static void impossible_splits_are_refused(void **state)
         assert_int_equal(fg_catalog_split(catalog, &cases[i].options, splits, &err), FG_EINVAL);
         fgt_message_is(err.message, cases[i].part);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* The message counts samples and groups. */
@@ -238,7 +238,7 @@ static void one_group_is_not_divided(void **state)
                                     "forms only 1 group, counting samples without a group"
                                   : "fg_catalog_split: the split val would be empty: the 2 samples "
                                     "form only 1 group, counting samples without a group");
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -254,7 +254,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     fg_catalog *catalog = make(6, 2, 2, false);
     fgt_fault_loop(split, catalog);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* ---- counts in words ------------------------------------------------------------------------- */
@@ -364,7 +364,7 @@ static void a_group_of_two_classes_is_of_the_smaller(void **state)
         assert_int_equal((splits[0] == FG_VAL) + (splits[2] == FG_VAL), 1);
         assert_int_equal((splits[4] == FG_VAL) + (splits[6] == FG_VAL), 1);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void classes_of_a_catalog_are_counted(void **state)
@@ -397,7 +397,7 @@ static void classes_of_a_catalog_are_counted(void **state)
     assert_true(counts[0] == 1 && counts[1] == 1);
     assert_int_equal(fg_catalog_class_counts(catalog, splits, FG_TRAIN, counts), 1);
     assert_true(counts[0] == 1 && counts[1] == 0);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 enum { NO = FG_CATALOG_NO_SPLIT };

@@ -125,7 +125,7 @@ static const char *note_of(const char *path, const fg_catalog_options *options)
     note[0] = '\0';
     fgt_ok(fg_catalog_open(path, options, &catalog, &err));
     fgt_ok(fg_catalog_describe(catalog, keep_note, note, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return note;
 }
 
@@ -160,7 +160,7 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     assert_string_equal(item.group_name, "g");
     fgt_ok(fg_catalog_item_at(catalog, 1, &item, &err));
     assert_int_equal(item.label, 5);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     assert_non_null(strstr(note_of(path, NULL), "labels are read from the .cls files; 2 "
                                                 ".json files contain 'label' too"));
     assert_string_equal(note_of(path, &(fg_catalog_options){.label_member = "cls"}), "");
@@ -502,7 +502,7 @@ static char *text_of(const char *path)
         return NULL;
     }
     fgt_ok(fgt_catalog_write(catalog, &text, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return fgi_buf_take(&text);
 }
 
@@ -637,7 +637,7 @@ static void missing_shards_of_numbered_sets_are_errors(void **state)
     fg_catalog *catalog = NULL;
     fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 5);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     write_shard(folder, "c-00001-of-00002.tar", "0");
     fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
                       "'PATH': shard 0 of 'c-*-of-*' is missing: expected 0 to 1");
@@ -659,7 +659,7 @@ static void shrunk_shards_are_errors(void **state)
         "'~/a.tar': the file ends at byte 512, but it had more bytes when it was opened");
     assert_int_equal(bytes.size, 0);
     fg_catalog_bytes_fini(&bytes);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void every_allocation_may_fail(void **state)
@@ -855,7 +855,7 @@ static void numbered_sets_are_complete(void **state)
     fg_catalog *catalog = NULL;
     fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 4);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     write_shard(folder, "b-2-of-3.tar", "0");
     fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
                       "'PATH': shard 0 of 'b-*-of-*' is missing: expected 0 to 2");

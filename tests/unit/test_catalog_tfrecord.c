@@ -49,7 +49,7 @@ static void features_can_be_named(void **state)
     assert_int_equal(bytes.size, 5);
     assert_memory_equal(bytes.data, "c.jpg", 5);
     fg_catalog_bytes_fini(&bytes);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     fgt_catalog_fails(
         GOLDEN "made.tfrecord", &(fg_catalog_options){.image_feature = "x"}, FG_ENOTFOUND,
         "'PATH': no record has the feature 'x' with an image\nset image_feature: fulgurite pack "
@@ -81,7 +81,7 @@ static void texts_alone_are_class_names(void **state)
     assert_int_equal(item.label, 1);
     fgt_ok(fg_catalog_item_at(catalog, 3, &item, &err));
     assert_int_equal(item.label, -1);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static bool is_same(const char *path, const char *whole)
     else
         assert_string_equal(text.data, whole);
     fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return status == FG_OK;
 }
 
@@ -166,7 +166,7 @@ static void checksums_are_named(void **state)
                                 "match: 0x3dd26e20, but the data has 0x3cd26e20");
     fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err)); /* others can be read */
     fg_catalog_bytes_fini(&bytes);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     fgt_write(path, "\x1f\x8b\x08\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
     fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED,
                       "'PATH' is compressed with gzip, but samples are read at their "
@@ -197,7 +197,7 @@ static void names_that_disagree_are_not_used(void **state)
         fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
         assert_int_equal(fg_catalog_class_count(catalog), 3);
         assert_int_equal(fg_catalog_class_name(catalog, 2) != NULL, i == 0);
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -241,7 +241,7 @@ static void many_shards_need_few_files(void **state)
         fgt_ok(fg_catalog_read(catalog, i, &bytes, &err));
     assert_int_equal(fgt_count_entries(files), opened);
     fg_catalog_bytes_fini(&bytes);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     assert_int_equal(fgt_count_entries(files), before);
 }
 
@@ -364,7 +364,7 @@ static void labels_and_names_have_limits(void **state)
         else
             fgt_catalog_fails(made_file(&file), NULL, FG_EFORMAT,
                               "'PATH': byte 0: record 0: a label or name of more than 4096 bytes");
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
         catalog = NULL;
         file.size = features.size = 0;
         put_text(&features, "image/encoded", "one");
@@ -375,7 +375,7 @@ static void labels_and_names_have_limits(void **state)
         else
             fgt_catalog_fails(made_file(&file), NULL, FG_EFORMAT,
                               "'PATH': byte 0: record 0: more than 64 labels");
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 

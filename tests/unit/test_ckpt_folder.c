@@ -14,7 +14,6 @@
 #include "base/hash.h"
 #include "base/print.h"
 #include "base/temporary.h"
-#include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "ckpt_value.h"
 
@@ -710,7 +709,6 @@ static void a_list_of_what_is_kept(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fgi_ckpt_kept kept;
     const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "kept");
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         char *text = NULL;
@@ -727,10 +725,11 @@ static void a_list_of_what_is_kept(void **state)
         assert_string_equal(text, changes[i].file);
         fgi_free(text);
     }
-    fgt_ok(fgi_ckpt_kept_read(folder, &kept, &err));
-    assert_true(fgi_ckpt_is_kept(&kept, "z") && fgi_ckpt_is_kept(&kept, "x"));
-    assert_false(fgi_ckpt_is_kept(&kept, "y") || fgi_ckpt_is_kept(&kept, "a"));
-    fgi_ckpt_kept_free(&kept);
+    for (const char *name = "zyxan"; *name != '\0'; name++)
+        value_save_ok(folder, (const char[]){*name, '\0'}, 1);
+    fgt_ok(fgi_ckpt_prune(folder, 1, NULL, 0, &err)); /* n is the newest */
+    assert_true(folder_has(folder, "z") && folder_has(folder, "x") && folder_has(folder, "n"));
+    assert_false(folder_has(folder, "y") || folder_has(folder, "a"));
 }
 
 /* With checkpoints, what points to them is deleted, and nothing else. */

@@ -16,8 +16,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "doc/chart.h"
-#include "report/run_doc.h"
-#include "report/schedule_plot.h"
+#include "report/reports.h"
 #include "terminal.h"
 
 static fgi_buf page;
@@ -458,7 +457,7 @@ static void tables_of_schedules(void **state)
                                         .settings = schedules[i],
                                         .momentum = i == 0 ? 0.9 : (double)NAN};
         fgi_schedule_put_table(&view, out);
-        assert_true(fgi_schedule_put_json(&view, out));
+        fgi_json_put(out, fgi_schedule_json(&view), JSON_INDENT(1) | JSON_REAL_PRECISION(9));
         fgi_buf_puts(out, "\n");
     }
     assert_non_null(out->data);
@@ -545,7 +544,7 @@ static void points_of_schedules(void **state)
         fgi_buf *out = begin();
         fgi_schedule_view view = {.name = "x", .schedule = &onecycle, .settings = schedules[1]};
         view.settings.total_steps = schedule_points[i].steps;
-        assert_true(fgi_schedule_put_json(&view, out));
+        fgi_json_put(out, fgi_schedule_json(&view), JSON_INDENT(1) | JSON_REAL_PRECISION(9));
         json_t *root = fgi_json_load(out->data, out->size, 0, NULL);
         check_points(root, schedule_points[i].points, schedule_points[i].steps);
         check_peak(root, &onecycle, schedule_points[i].steps);

@@ -14,8 +14,7 @@
 #include "recipe/run/run.h"
 #include "recipe/run/run_compare.h"
 #include "report/run_view.h"
-#include "train/sample_rows.h"
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 static char cat[] = "cat", dog[] = "dog", owl[] = "owl", *names[] = {cat, dog, owl};

@@ -15,7 +15,7 @@
 #include "recipe/config/config.h"
 #include "recipe/run/run.h"
 #include "recipe/run/run_format.h"
-#include "train/callbacks.h"
+#include "train/watch/call.h"
 #include "base/print.h"
 #include "option/option.h"
 #include "train/trainer.h"

@@ -442,7 +442,7 @@ static void none_may_be_a_class(void **state)
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again.schema, &err));
     const char *path = fgt_path(fgt_temp_folder(), "new.csv");
     csv_write_text(path, "a,s,y\n1,NA,None\n");
-    fgt_ok(fg_csv_apply(again.schema, path, &again.train, &err));
+    fgt_ok(fg_csv_apply(again.schema, path, NULL, &again.train, &err));
     assert_int_equal(csv_read_row(again.train, 0).y.s32, 1);
     fg_dataset_destroy(again.train);
     fg_csv_schema_destroy(again.schema);

@@ -280,7 +280,7 @@ static void unknown_categories_are_explained(void **state)
         (void)snprintf(text, sizeof(text), "a,b,y\n\"%s\",1,1\n", unknown_numbers[i].cell);
         csv_write_text(path, text);
         fgt_ok(csv_open_text(table_of("a", unknown_numbers[i].value, 12), NULL, &parts));
-        assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+        assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err), FG_EFORMAT);
         (void)snprintf(text, sizeof(text),
                        "~/val.csv:2: row 1, column 'a': '%s' does not occur in the training data; "
                        "the column is categorical because '%s' in row 1 of the training file is "
@@ -292,7 +292,7 @@ static void unknown_categories_are_explained(void **state)
     }
     fgt_ok(csv_open_text(table_of("a", put_half, 12), NULL, &parts));
     csv_write_text(path, "a,b,y\nName 7,1,1\n");
-    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message,
                    "~/val.csv:2: row 1, column 'a': 'Name 7' does not occur in the training data, "
                    "in which the column has 6 categories\nif it is a name or an identifier, list "
@@ -311,7 +311,7 @@ static void a_missing_target_of_new_data_is_explained(void **state)
         fgt_ok(csv_open_text(is_text ? "a,y\n1,u\n2,v\n3,u\n4,v\n" : "a,y\n1,0\n2,1\n3,0\n4,1\n",
                              NULL, &parts));
         csv_write_text(path, "a,y\n1,NA\n");
-        assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+        assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err), FG_EFORMAT);
         fgt_message_is(err.message,
                        is_text
                            ? "~/new.csv:2: row 1, column 'y': the target is missing: 'NA'\nremove "
@@ -521,9 +521,9 @@ static void damaged_rows_of_pixels_are_zeros(void **state)
     fgt_ok(csv_open_text("1,2,0\n3,4,1\n", &(fg_csv_options){.no_header = true, .image = {1, 2, 1}},
                          &parts));
     fgt_write(file, "5,6,0\n7,x,0\n8,9,0\n", 18);
-    fgt_ok(fg_csv_apply_with(parts.schema, file,
-                             &(fg_csv_apply_options){.no_target = true, .keep_damaged = true},
-                             &dataset, &err));
+    fgt_ok(fg_csv_apply(parts.schema, file,
+                        &(fg_csv_apply_options){.no_target = true, .keep_damaged = true}, &dataset,
+                        &err));
     for (int64_t i = 0; i < 3; i++) {
         fgt_ok(fg_dataset_read(dataset, i, (void *const[]){x}, &err));
         assert_memory_equal(x, expected[i], 2);

@@ -25,7 +25,7 @@ static void a_schema_keeps_what_is_missing(void **state)
     assert_string_equal(fg_csv_schema_json(again), json);
     const char *path = fgt_path(fgt_temp_folder(), "new.csv");
     csv_write_text(path, "x\n5\n-\n");
-    fgt_ok(fg_csv_apply(again, path, &dataset, &err));
+    fgt_ok(fg_csv_apply(again, path, NULL, &dataset, &err));
     float x = 0;
     fgt_ok(fg_dataset_read(dataset, 1, (void *const[]){&x}, &err));
     assert_true(x == 2.0f);
@@ -132,7 +132,7 @@ static void a_schema_survives_its_json(void **state)
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
     assert_string_equal(fg_csv_schema_json(again), json);
     assert_int_equal(fg_csv_schema_feature_count(again), 3);
-    fgt_ok(fg_csv_apply(again, file, &dataset, &err));
+    fgt_ok(fg_csv_apply(again, file, NULL, &dataset, &err));
     for (int64_t i = 0; i < 4; i++) {
         const csv_sample ours = csv_read_row(parts.train, i), theirs = csv_read_row(dataset, i);
         assert_memory_equal(&ours, &theirs, sizeof(ours)); /* bit for bit */
@@ -153,7 +153,7 @@ static void new_files_need_no_target(void **state)
                          &(fg_csv_options){.no_header = true, .target = "0", .no_normalize = true},
                          &parts));
     fgt_write(file, "8,9\n", 4); /* columns 1 and 2: the target, column 0, is missing */
-    fgt_ok(fg_csv_apply(parts.schema, file, &dataset, &err));
+    fgt_ok(fg_csv_apply(parts.schema, file, NULL, &dataset, &err));
     assert_int_equal(fg_dataset_field_count(dataset), 1);
     assert_int_equal(fg_dataset_class_count(dataset), 2); /* names of the predictions */
     float x[2];
@@ -161,11 +161,11 @@ static void new_files_need_no_target(void **state)
     assert_true(x[0] == 8.0f && x[1] == 9.0f);
     fg_dataset_destroy(dataset);
     fgt_write(file, "1,2,3,4\n", 8);
-    assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_apply(parts.schema, file, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message,
                    "~/new.csv:1: the file has 4 columns: expected 3, as in the training file");
     fgt_write(file, "2,2,3\n", 6);
-    assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_apply(parts.schema, file, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/new.csv:1: row 1, column '0': '2' is not one of the classes");
     csv_destroy(&parts);
 }
@@ -204,7 +204,7 @@ static void new_rows_must_fit_the_schema(void **state)
     fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
     for (size_t i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {
         fgt_write(file, misfits[i].text, strlen(misfits[i].text));
-        assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+        assert_int_equal(fg_csv_apply(parts.schema, file, NULL, &dataset, &err), FG_EFORMAT);
         assert_null(dataset);
         fgt_message_is(err.message, misfits[i].message);
     }
@@ -223,7 +223,7 @@ static void damaged_rows_can_be_kept(void **state)
     (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
     fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
     fgt_write(file, text, strlen(text));
-    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    fgt_ok(fg_csv_apply(parts.schema, file, &keep, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), 4);
     for (int64_t i = 0; i < 4; i++) {
         fgt_ok(fg_dataset_read(dataset, i, (void *const[]){x}, &err));
@@ -239,7 +239,7 @@ static void damaged_rows_can_be_kept(void **state)
                    "data.unknown: zero encodes unknown categories as zeros");
     fg_dataset_destroy(dataset);
     fgt_write(file, "n,c,y\n1,u,1\n", 12);
-    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    fgt_ok(fg_csv_apply(parts.schema, file, &keep, &dataset, &err));
     assert_null(fg_dataset_sample_error(dataset, 0)); /* no row can be damaged now */
     fg_dataset_destroy(dataset);
     csv_destroy(&parts);
@@ -267,7 +267,7 @@ static fg_dataset *kept(const fg_csv_schema *schema, const char *text, size_t si
     fg_dataset *dataset;
     const char *file = fgt_path(fgt_temp_folder(), "new.csv");
     fgt_write(file, text, size);
-    const fg_status status = fg_csv_apply_with(schema, file, &keep_rows, &dataset, &err);
+    const fg_status status = fg_csv_apply(schema, file, &keep_rows, &dataset, &err);
     assert_true(status == FG_OK || status == FG_EFORMAT);
     return dataset;
 }
@@ -410,14 +410,14 @@ static fg_status open_and_apply(void *self, fg_error *e)
         status = fg_csv_schema_parse(json, strlen(json), &schema, e);
     }
     if (status == FG_OK)
-        status = fg_csv_apply(schema, file, &dataset, e);
+        status = fg_csv_apply(schema, file, NULL, &dataset, e);
     fg_dataset_destroy(dataset);
     dataset = NULL;
     (void)snprintf(bad, sizeof(bad), "%s.bad", file);
     fgt_write(bad, "size,kind,y\nx,c,yes\n1\n", 22);
     if (status == FG_OK)
-        status = fg_csv_apply_with(schema, bad, &(fg_csv_apply_options){.keep_damaged = true},
-                                   &dataset, e);
+        status =
+            fg_csv_apply(schema, bad, &(fg_csv_apply_options){.keep_damaged = true}, &dataset, e);
     fg_dataset_destroy(dataset);
     fg_csv_schema_destroy(schema);
     csv_destroy(&parts);
@@ -462,8 +462,8 @@ static void a_file_may_have_another_delimiter(void **state)
     fg_dataset *dataset;
     csv_write_text(path, "x;z\n7;2\n");
     fgt_ok(csv_open_text("x,z,y\n1,2,0.5\n2,3,1.5\n", &csv_plain, &parts));
-    fgt_ok(fg_csv_apply_with(parts.schema, path, &(fg_csv_apply_options){.delimiter = ';'},
-                             &dataset, &err));
+    fgt_ok(fg_csv_apply(parts.schema, path, &(fg_csv_apply_options){.delimiter = ';'}, &dataset,
+                        &err));
     csv_expect_row(dataset, 0, 2, (const double[]){7, 2});
     fg_dataset_destroy(dataset);
     csv_destroy(&parts);
@@ -477,11 +477,11 @@ static void columns_may_be_in_another_order(void **state)
     fg_dataset *dataset;
     fgt_ok(csv_open_text("c,n,y\n\"None\",1,0.5\nflat,2,1.5\n", &csv_plain, &parts));
     csv_write_text(path, "n,c\n5,\"None\"\n");
-    fgt_ok(fg_csv_apply(parts.schema, path, &dataset, &err));
+    fgt_ok(fg_csv_apply(parts.schema, path, NULL, &dataset, &err));
     csv_expect_row(dataset, 0, 3, (const double[]){1, 0, 5});
     fg_dataset_destroy(dataset);
     csv_write_text(path, "n,c\n\"5\",None\n");
-    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(
         err.message,
         "~/new.csv:2: row 1, column 'c': the value is missing: 'None'\nset data.missing: mean to "
@@ -533,7 +533,7 @@ static void new_rows_fail_in_words(void **state)
     for (size_t i = 0; i < sizeof(failing_rows) / sizeof(failing_rows[0]); i++) {
         char expected[800];
         csv_write_text(path, failing_rows[i].text);
-        assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err),
+        assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err),
                          i < 8 ? FG_EFORMAT : FG_ENOTFOUND);
         (void)snprintf(expected, sizeof expected, "~/new.csv%s%s%s", failing_rows[i].before,
                        failing_rows[i].unknown_of, failing_rows[i].message);
@@ -578,7 +578,7 @@ static void options_override_the_schema(void **state)
     for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++) {
         fg_dataset *dataset;
         const fg_status status =
-            fg_csv_apply_with(parts.schema, path, &overrides[i].options, &dataset, &err);
+            fg_csv_apply(parts.schema, path, &overrides[i].options, &dataset, &err);
         assert_true((status == FG_OK) == (overrides[i].message == NULL));
         if (status != FG_OK)
             fgt_message_is(err.message, overrides[i].message);
@@ -621,8 +621,8 @@ static void options_may_be_stricter_than_the_schema(void **state)
         &parts));
     for (size_t i = 0; i < sizeof(strict) / sizeof(strict[0]); i++) {
         csv_write_text(path, strict[i].text);
-        assert_int_not_equal(
-            fg_csv_apply_with(parts.schema, path, &strict[i].options, &dataset, &err), FG_OK);
+        assert_int_not_equal(fg_csv_apply(parts.schema, path, &strict[i].options, &dataset, &err),
+                             FG_OK);
         fgt_message_is(err.message, strict[i].message);
         assert_null(dataset);
     }
@@ -654,7 +654,7 @@ static void columns_without_names_are_counted(void **state)
                          &parts));
     for (size_t i = 0; i < sizeof(unnamed_columns) / sizeof(unnamed_columns[0]); i++) {
         csv_write_text(path, unnamed_columns[i].text);
-        const fg_status status = fg_csv_apply(parts.schema, path, &dataset, &err);
+        const fg_status status = fg_csv_apply(parts.schema, path, NULL, &dataset, &err);
         assert_true((status == FG_OK) == (unnamed_columns[i].message == NULL));
         if (status != FG_OK)
             fgt_message_is(err.message, unnamed_columns[i].message);
@@ -668,7 +668,7 @@ static void columns_without_names_are_counted(void **state)
     /* without a target, no column may lack */
     fgt_ok(csv_open_text("0,5\n1,6\n", &(fg_csv_options){.no_header = true, .target = ""}, &parts));
     csv_write_text(path, "8\n");
-    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err), FG_EFORMAT);
     csv_destroy(&parts);
 }
 
@@ -832,11 +832,11 @@ static void a_schema_keeps_how_numbers_are_written(void **state)
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
     assert_string_equal(fg_csv_schema_json(again), json);
     csv_write_text(path, "p;q\n$7;1,25\n"); /* ignored columns may be absent */
-    fgt_ok(fg_csv_apply(again, path, &dataset, &err));
+    fgt_ok(fg_csv_apply(again, path, NULL, &dataset, &err));
     csv_expect_row(dataset, 0, 2, (const double[]){7, 1.25});
     fg_dataset_destroy(dataset);
     csv_write_text(path, "p;q\n$7;NA\n"); /* a text: by default, it would be missing */
-    assert_int_equal(fg_csv_apply(again, path, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_apply(again, path, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/new.csv:2: row 1, column 'q': 'NA' is not a finite number, but "
                                 "the column is numeric\ncorrect it, or treat it as missing with "
                                 "data.na_values and data.missing: mean");

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/npz.h"
+#include "data/npy.h"
 #include "input/zip.h"
 
 static fg_error err;

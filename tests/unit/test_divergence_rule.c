@@ -13,8 +13,7 @@
 #include "base/file.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
-#include "train/divergence.h"
-#include "train/health.h"
+#include "train/save/divergence.h"
 #include "train/trainer.h"
 
 /* The parts of a Trainer that divergence.c uses. */
@@ -264,7 +263,6 @@ static void the_good_checkpoint_is_the_last_one(void **state)
 {
     static fgi_divergence divergence;
     fg_trainer trainer = {.options.divergence.rollback_lr_factor = 0.5};
-    fg_result result = {0};
     (void)state;
     divergence = (fgi_divergence){
         .of = uses_of(&trainer), .at.lr_factor = 1, .is_noticed = true, .batch_count = 9};
@@ -281,8 +279,7 @@ static void the_good_checkpoint_is_the_last_one(void **state)
     fgi_divergence_note_checkpoint(&divergence, "b-again", 4, false); /* it is known already */
     assert_string_equal(fgi_divergence_good(&divergence), "a");
     fgi_divergence_went_back(&divergence, 1, 0.5);
-    fgi_divergence_result(&divergence, &result);
-    assert_true(result.rollbacks == 2 && result.rollback_lr_factor == 0.25);
+    assert_true(divergence.at.rollbacks == 2 && divergence.at.lr_factor == 0.25);
     fgi_divergence_note_checkpoint(&divergence, "d", 5, false);
     assert_string_equal(fgi_divergence_good(&divergence), "d");
     assert_string_equal(divergence.older, "b-again");

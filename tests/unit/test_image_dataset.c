@@ -328,7 +328,7 @@ static void truncated_files_have_one_verdict(void **state)
                                     "ends before the image does");
         fg_dataset_destroy(dataset);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* A check finds them ahead of reading. They are replaced then, but not those that are held out. */
@@ -362,7 +362,7 @@ static void a_check_finds_truncated_files(void **state)
         assert_int_equal(fg_dataset_damaged(dataset, NULL), 0);
         fg_dataset_destroy(dataset);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* An image whose decoder warns is used, and counted once. */
@@ -388,7 +388,7 @@ static void flawed_images_are_counted(void **state)
     fgt_message_is(first, "cat/a.jpg: Corrupt JPEG data: @ extraneous bytes before marker 0xd9");
     assert_int_equal(unlink(other), 0);
     fg_dataset_destroy(dataset);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void count_bad(void *self, int64_t row, const fg_error *why)
@@ -411,7 +411,7 @@ static void the_rows_of_a_check_are_chosen(void **state)
     char list[4096] = "path,name\n";
     int64_t good[ROWS], bad[ROWS], checked;
     int count = 0;
-    fg_catalog_destroy(photos_with("large.jpg", 200, 0));
+    fg_catalog_close(photos_with("large.jpg", 200, 0));
     for (int i = 0; i < ROWS; i++) {
         const size_t used = strlen(list);
         good[i] = 2 * i;
@@ -446,7 +446,7 @@ static void the_rows_of_a_check_are_chosen(void **state)
     o.self = &count;
     fgt_ok(fgi_image_check_files(&o, &checked, &err));
     assert_true(checked == ROWS && count == ROWS);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Of files that take longer than the limit, some are checked; all are without a limit. */
@@ -467,7 +467,7 @@ static void a_check_ends_in_time(void **state)
     o.count = 0;
     fgt_ok(fgi_image_check_files(&o, &checked, &err));
     assert_int_equal(checked, 0);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Of a file and of a member of an archive; a shorter one has none. */
@@ -491,7 +491,7 @@ static void ends_of_samples_are_read(void **state)
                 assert_memory_equal(last, &"first image"[11 - n], n);
             }
         }
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -575,7 +575,7 @@ static void a_sample_without_a_label_is_named(void **state)
     assert_int_equal(fg_dataset_field_count(dataset), 1);
     assert_int_equal(fg_dataset_class_count(dataset), 0);
     fg_dataset_destroy(dataset);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Also if the caller gives classes. */
@@ -591,7 +591,7 @@ static void images_without_labels_have_no_label_field(void **state)
     assert_int_equal(fg_dataset_field_count(dataset), 1);
     assert_int_equal(fg_dataset_class_count(dataset), 0);
     fg_dataset_destroy(dataset);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void wrong_options_are_refused(void **state)
@@ -620,7 +620,7 @@ static void wrong_options_are_refused(void **state)
         assert_int_equal(fg_images_create(catalog, &cases[i].options, &dataset, &err), FG_EINVAL);
         assert_string_equal(err.message, cases[i].message);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void options_have_defaults(void **state)
@@ -666,7 +666,7 @@ static void allocation_failures_leak_nothing(void **state)
     fg_catalog *catalog;
     fgt_ok(fg_catalog_open(fgt_photos(), NULL, &catalog, &err));
     fgt_fault_loop(create_read_and_split, catalog);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Rows that were decoded or found bad, by how often. */
@@ -779,7 +779,7 @@ static void progress_of_a_check_is_said(void **state)
     o.say_every_s = 0; /* 5 s have not passed */
     fgt_ok(fgi_image_check_files(&o, &checked, &err));
     assert_int_equal(p.lines, 1);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* What is said of a check. */
@@ -810,7 +810,7 @@ static void checks_are_said(void **state)
         assert_true((*said == '\0') == (*cases[i].line == '\0'));
         fg_dataset_destroy(dataset);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Of five files, the second and the fourth, which is checked before it. */
@@ -828,7 +828,7 @@ static void the_first_damaged_file_is_named(void **state)
     fgt_message_is(err.message,
                    "'~/photos': cat/b c.jpg: byte 12: truncated JPEG: the file ends within its "
                    "headers\n2 of the 5 files that were checked are damaged");
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/c.jpg")), 0);
     assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/d.jpg")), 0);
 }
@@ -860,7 +860,7 @@ static void errors_of_a_fit_have_a_hint(void **state)
                          0);
         fg_dataset_destroy(dataset);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -109,7 +109,7 @@ static void a_split_does_not_divide_groups(void **state)
     fg_dataset_destroy(of_pack);
     fg_dataset_destroy(dataset);
     fg_pack_close(pack);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -590,7 +590,7 @@ static fg_dataset *half_damaged(bool skip)
     fgt_write(fgt_path(fgt_image_folder(), "half.csv"), list, strlen(list));
     fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "half.csv"), NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, &options, &dataset, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return dataset;
 }
 
@@ -633,7 +633,7 @@ static void held_out(const fg_format_request *request, char out[200])
     fgt_write(fgt_path(fgt_image_folder(), "rare.csv"), list, strlen(list));
     fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "rare.csv"), NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     fgt_ok(fgi_crop_hold_out(request, dataset, dataset, &parts, &err));
     out[0] = '\0';
     for (int64_t i = 0; i < fg_dataset_count(parts.val); i++)
@@ -738,7 +738,7 @@ static void a_crop_may_begin_between_pixels(void **state)
         for (int i = 1; i < 11; i++)
             assert_int_equal(is_high ? sample[i][4] : sample[4][i], 10 * i + 5);
         fg_dataset_destroy(dataset);
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 

@@ -209,7 +209,7 @@ static void names_of_photos_may_begin_with_classes(void **state)
         if (are_named != (photo_names[i].size > 0) ||
             (are_named && (size != photo_names[i].size || name[0] != 'c')))
             fail_msg("case %zu: %d, '%s', %zu", i, are_named, name, size);
-        fg_catalog_destroy(catalog);
+        fg_catalog_close(catalog);
     }
 }
 
@@ -248,7 +248,7 @@ static void photos_are_counted_and_measured(void **state)
     fgt_close("bytes", p.mean_bytes, (11 + 36 + 11 + 105 + 11 + 144 + 13 + 300 + 12 + 180) / 5.0, 0,
               0);
     fgi_class_counts_fini(&p.counts);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* Files of a folder whose names are those of numbers: a square gray image has the length of its

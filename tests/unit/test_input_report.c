@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include "train/input_report.h"
+#include "train/watch/watch.h"
 
 /* A loader that read 50 samples per second and thread with 3 threads, and a device that computes
  * 100 samples in 0.5 s. */

@@ -148,7 +148,7 @@ static fg_dataset *open_source(const char *path, bool is_pack, int limit_mb)
     fg_catalog *catalog;
     fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, &options, &dataset, &err));
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     return dataset;
 }
 

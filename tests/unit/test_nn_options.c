@@ -92,7 +92,7 @@ static void options_of_the_mlp_have_an_effect(void **state)
         char *text = text_of_mlp(rows[i].options, rows[i].is_training);
         if ((strstr(text, rows[i].operation) != NULL) != rows[i].is_there)
             fail_msg("%s: %s", rows[i].options, rows[i].operation);
-        fg_text_free(text);
+        fg_free(text);
     }
 }
 

@@ -83,7 +83,7 @@ static void models_compute_the_activation_of_their_options(void **state)
         const fg_tensor y = fg_model_apply(model, fg_ones(trace, FG_F32, FG_DIMS(3, 8, 9, 1)));
         fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
         assert_int_equal(strstr(text, "stablehlo.tanh") != NULL, i % 2);
-        fg_text_free(text);
+        fg_free(text);
         fg_trace_destroy(trace);
         fg_module_destroy(root);
     }

@@ -115,7 +115,7 @@ static void samples_equal_those_of_files(void **state)
             fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
             fgt_ok(fg_images_create(catalog, &options.images, &files, &err));
             compare(packed, files, cases[c].bound);
-            fg_catalog_destroy(catalog);
+            fg_catalog_close(catalog);
             fg_dataset_destroy(files);
             fg_dataset_destroy(packed);
         }

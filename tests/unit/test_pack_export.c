@@ -438,7 +438,7 @@ static void a_catalog_reads_the_same_samples(void **state)
         assert_memory_equal(bytes.data, rows[i].data, rows[i].size);
     }
     fg_catalog_bytes_fini(&bytes);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
     fg_pack_close(pack);
 }
 

@@ -17,7 +17,7 @@
 #include "pack_read.h"
 #include "photo_pack.h"
 #include "sheet.h"
-#include "doc/thumbnail.h"
+#include "doc/doc.h"
 #include "tiny_text.h"
 
 static const char *const class_names[] = {"red", "green", "blue"};
@@ -285,42 +285,40 @@ static void every_glyph(void **state)
     fg_image_fini(&image);
 }
 
-static void options_are_read_from_text(void **state)
+/* The exit status of a command line that is rejected, or -1. */
+static int parse(const cli_command *command, const char *option, const char *text)
+{
+    const char *argv[] = {"pack", "a.pack", "b", option, text};
+    int status = -1;
+    cli_call call;
+    const bool is_export = command == &cli_pack_export;
+    const char **words = is_export ? argv : argv + 1; /* that of a sheet has one argument less */
+    if (!is_export)
+        argv[1] = "pack", argv[2] = "a.pack";
+    return cli_parse(command, is_export ? 5 : 4, words, &call, &status) ? -1 : status;
+}
+
+static void options_have_ranges(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    pack_sheet_options sheet = {0};
-    fg_pack_export_options export = {0};
-    static const char *const good[][2] = {{"split", "val"}, {"class", "red"}, {"seed", "0"},
-                                          {"rows", "3"},    {"columns", "4"}, {"cell", "50"}};
-    for (size_t i = 0; i < 6; i++)
-        fgt_ok(pack_sheet_set(&sheet, good[i][0], good[i][1], &err));
-    assert_string_equal(sheet.select.split, "val");
-    assert_string_equal(sheet.select.class_name, "red");
-    assert_true(sheet.select.shuffle);
-    assert_int_equal(sheet.rows, 3);
-    assert_int_equal(sheet.columns, 4);
-    assert_int_equal(sheet.cell, 50);
-    fgt_ok(pack_export_set(&export, "limit", "12", &err));
-    fgt_ok(pack_export_set(&export, "quality", "77", &err));
-    fgt_ok(pack_export_set(&export, "format", "jpeg", &err));
-    assert_int_equal(export.select.limit, 12);
-    assert_int_equal(export.quality, 77);
-    assert_true(export.as_jpeg);
-    static const char *const bad[][2] = {{"seed", "-1"},   {"seed", "1x"},     {"limit", "0"},
-                                         {"quality", "0"}, {"quality", "101"}, {"format", "gif"},
-                                         {"format", ""},   {"rows", "3"}};
-    for (size_t i = 0; i < 8; i++)
-        assert_int_equal(pack_export_set(&export, bad[i][0], bad[i][1], &err), FG_EINVAL);
-    assert_int_equal(pack_sheet_set(&sheet, "rows", "2147483648", &err), FG_EINVAL);
-    assert_int_equal(pack_sheet_set(&sheet, "quality", "3", &err), FG_EINVAL);
-    assert_int_equal(pack_sheet_set(&sheet, "limit", "3", &err), FG_EINVAL);
-    assert_int_equal(pack_sheet_set(&sheet, "row", "3", &err), FG_EINVAL);
-    assert_string_equal(err.message, "unknown option 'row': did you mean 'rows'?");
-    fgt_ok(pack_export_set(&export, "class", "null", &err)); /* a name, not a reset */
-    fgt_ok(pack_export_set(&export, "seed", "9223372036854775807", &err));
-    assert_string_equal(export.select.class_name, "null");
-    assert_true(export.select.seed == INT64_MAX);
+    static const char *const good[][2] = {{"--split", "val"},  {"--class", "null"},
+                                          {"--seed", "0"},     {"--seed", "9223372036854775807"},
+                                          {"--limit", "12"},   {"--quality", "77"},
+                                          {"--format", "jpeg"}};
+    static const char *const bad[][2] = {{"--seed", "-1"},   {"--seed", "1x"},     {"--limit", "0"},
+                                         {"--quality", "0"}, {"--quality", "101"}, {"--rows", "3"},
+                                         {"--format", "gif"}};
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(parse(&cli_pack_export, good[i][0], good[i][1]), -1);
+        assert_int_equal(parse(&cli_pack_export, bad[i][0], bad[i][1]), CLI_USAGE);
+    }
+    static const char *const sheet[] = {"--rows", "--columns", "--cell"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(parse(&cli_pack_show, sheet[i], "50"), -1);
+        assert_int_equal(parse(&cli_pack_show, sheet[i], "0"), CLI_USAGE);
+        assert_int_equal(parse(&cli_pack_show, sheet[i], "2147483648"), CLI_USAGE);
+    }
+    assert_int_equal(parse(&cli_pack_show, "--limit", "3"), CLI_USAGE);
 }
 
 /* A copy whose first records are damaged. */
@@ -531,7 +529,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_reported),
     cmocka_unit_test(text_is_drawn),
     cmocka_unit_test(every_glyph),
-    cmocka_unit_test(options_are_read_from_text),
+    cmocka_unit_test(options_have_ranges),
     cmocka_unit_test(an_export_is_reported),
     cmocka_unit_test(an_export_with_a_manifest_is_reported),
     cmocka_unit_test(sizes_of_sheets),

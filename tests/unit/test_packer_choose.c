@@ -287,7 +287,7 @@ static void a_pack_larger_than_memory_has_another_codec(void **state)
     plan.count = INT64_C(1) << 40; /* 200 TB, of images that are read again and again */
     fgt_ok(fgi_packer_choose(&plan, out, reason, &err));
     assert_int_equal(plan.o.codec, FG_PACK_CHOICE_SEG);
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 /* 70 links to two images in turn, and the bytes of each. */
@@ -329,7 +329,7 @@ static void the_small_pack_has_all_variants_of_an_image(void **state)
         assert_int_equal(count, counts[i][1]);
         assert_int_equal(plan.o.codec, FG_PACK_CHOICE_JPEG);
     }
-    fg_catalog_destroy(catalog);
+    fg_catalog_close(catalog);
 }
 
 static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **state)

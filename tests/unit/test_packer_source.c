@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include "image_files.h"
 #include "input/json_file.h"
+#include "base/print.h"
 #include "packer/packer.h"
-#include "packer/packer_text.h"
 #include "photos.h"
 
 static fg_error err;
@@ -482,16 +482,17 @@ static const struct {
     const char *name, *text, *message; /* NULL: correct */
 } bad_options[] = {
     {"codec", "jpeg-seg", NULL},
-    {"codec", "png", "codec: expected auto, file, jpeg, jpeg-seg, raw, ycc or dct, got 'png'"},
+    {"codec", "png",
+     "codec: expected one of auto|file|jpeg|jpeg-seg|raw|ycc|dct, got 'png': did you mean 'jpeg'?"},
     {"presize", "short=0",
      "presize: expected 'none' or a rule such as 'short=256', 'max=400', 'square=224' or "
      "'square=224,upscale', with a size of 1 to 65535, got 'short=0'"},
-    {"quality", "101", "quality: expected an integer from 1 to 100, got '101'"},
-    {"variants", "0", "variants: expected an integer from 1 to 1024, got '0'"},
-    {"seed", "-1", "seed: expected an integer of at least 0, got '-1'"},
-    {"workers", "x", "workers: expected an integer from 1 to 1024, got 'x'"},
-    {"limit", "0", "limit: expected an integer of at least 1, got '0'"},
-    {"rate", "nan", "rate: expected a number of images per second above 0, got 'nan'"},
+    {"quality", "101", "quality: expected an integer from 1 to 100 (for example 80), got '101'"},
+    {"variants", "0", "variants: expected an integer from 1 to 1024 (for example 4), got '0'"},
+    {"seed", "-1", "seed: expected an integer, 0 or greater (for example 42), got '-1'"},
+    {"workers", "x", "workers: expected an integer from 1 to 1024 (for example 8), got 'x'"},
+    {"limit", "0", "limit: expected an integer, 1 or greater (for example 1000), got '0'"},
+    {"rate", "nan", "rate: expected a number greater than 0 (for example 500), got 'nan'"},
     {"bad", "ignore", "bad: expected fail or skip, got 'ignore'"},
     {"shard-size", "1.5GiB", NULL},
     {"shard-size", "1XB", "shard-size: expected a size such as 1GB or 256MiB, got '1XB'"},
@@ -500,7 +501,8 @@ static const struct {
     {"split", "val=1", "split: expected fractions such as val=0.1,test=0.1, got 'val=1'"},
     {"split", "train=0.5", "split: expected fractions such as val=0.1,test=0.1, got 'train=0.5'"},
     {"seed", "18446744073709551615",
-     "seed: expected an integer from 0 to 9223372036854775807, got '18446744073709551615'"},
+     "seed: expected an integer, 0 or greater (for example 42), got "
+     "'18446744073709551615'"},
     {"split", "val=0.1,val=0.2",
      "split: expected fractions such as val=0.1,test=0.1, got 'val=0.1,val=0.2'"},
     {"source", "kind=csv, delimiter=\\t, image_feature=image/jpeg", NULL},
@@ -512,29 +514,34 @@ static const struct {
     {"source", "kind=zip",
      "source.kind: expected one of auto|folder|csv|jsonl|tar|tfrecord, got 'zip'"},
     {"colour", "1", "'colour' is not an option of fg_pack_build"},
-    {"quality", "0", "quality: expected an integer from 1 to 100, got '0'"},
+    {"quality", "0", "quality: expected an integer from 1 to 100 (for example 80), got '0'"},
     {"quality", "1", NULL},
     {"quality", "100", NULL},
     {"variants", "1", NULL},
     {"variants", "1024", NULL},
-    {"variants", "1025", "variants: expected an integer from 1 to 1024, got '1025'"},
+    {"variants", "1025",
+     "variants: expected an integer from 1 to 1024 (for example 4), got '1025'"},
     {"workers", "1", NULL},
-    {"workers", "0", "workers: expected an integer from 1 to 1024, got '0'"},
+    {"workers", "0", "workers: expected an integer from 1 to 1024 (for example 8), got '0'"},
     {"workers", "1024", NULL},
-    {"workers", "1025", "workers: expected an integer from 1 to 1024, got '1025'"},
+    {"workers", "1025", "workers: expected an integer from 1 to 1024 (for example 8), got '1025'"},
     {"seed", "0", NULL},
     {"seed", "9223372036854775807", NULL},
     {"limit", "1", NULL},
-    {"limit", "x", "limit: expected an integer of at least 1, got 'x'"},
+    {"limit", "x", "limit: expected an integer, 1 or greater (for example 1000), got 'x'"},
     {"limit", "9223372036854775808",
-     "limit: expected an integer from 1 to 9223372036854775807, got '9223372036854775808'"},
+     "limit: expected an integer, 1 or greater (for example 1000), got "
+     "'9223372036854775808'"},
     {"sequence", "1", NULL},
-    {"sequence", "0", "sequence: expected an integer from 1 to 2147483647, got '0'"},
+    {"sequence", "0",
+     "sequence: expected an integer from 1 to 2147483647 (for example 128), got '0'"},
     {"sequence", "2147483648",
-     "sequence: expected an integer from 1 to 2147483647, got '2147483648'"},
+     "sequence: expected an integer from 1 to 2147483647 (for example 128), got '2147483648'"},
     {"sequence", "2147483647", NULL},
-    {"rate", "0", "rate: expected a number of images per second above 0, got '0'"},
-    {"rate", "inf", "rate: expected a number of images per second above 0, got 'inf'"},
+    {"rate", "0", "rate: expected a number greater than 0 (for example 500), got '0'"},
+    {"rate", "inf",
+     "rate: expected a number greater than 0 (for example 500), got 'inf': the largest value is "
+     "1e+30"},
     {"rate", "0.5", NULL},
     {"bad", "skip", NULL},
     {"shard-size", "0.9", "shard-size: expected a size such as 1GB or 256MiB, got '0.9'"},
@@ -564,21 +571,25 @@ static const struct {
     const char *message; /* NULL: correct */
 } option_ranges[] = {
     {{.codec = FG_PACK_CHOICE_DCT}, NULL},
-    {{.codec = (fg_pack_choice)7}, "codec is 7: expected a value of fg_pack_choice"},
+    {{.codec = (fg_pack_choice)7},
+     "codec: expected one of auto|file|jpeg|jpeg-seg|raw|ycc|dct, got '7'"},
     {{.quality = 100}, NULL},
     {{.quality = 1}, NULL},
-    {{.quality = 101}, "quality is 101: expected 1 to 100"},
-    {{.quality = -1}, "quality is -1: expected 1 to 100"},
+    {{.quality = 101}, "quality: expected an integer from 1 to 100 (for example 80), got '101'"},
+    {{.quality = -1}, "quality: expected an integer from 1 to 100 (for example 80), got '-1'"},
     {{.variant_count = 1024, .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8}}, NULL},
-    {{.variant_count = 1025}, "variant_count is 1025: expected 1 to 1024"},
-    {{.variant_count = -1}, "variant_count is -1: expected 1 to 1024"},
+    {{.variant_count = 1025},
+     "variants: expected an integer from 1 to 1024 (for example 4), got '1025'"},
+    {{.variant_count = -1},
+     "variants: expected an integer from 1 to 1024 (for example 4), got '-1'"},
     {{.variant_count = 2, .presize = {.rule = FG_IMAGE_PRESIZE_SHORT, .size = 8}},
      "2 variants are stored as squares: set their size, such as presize square=224"},
     {{.thread_count = 1024}, NULL},
-    {{.thread_count = 1025}, "thread_count is 1025: expected 1 to 1024"},
-    {{.thread_count = -1}, "thread_count is -1: expected 1 to 1024"},
-    {{.limit = -1}, "limit and rate must not be negative"},
-    {{.rate = -1}, "limit and rate must not be negative"},
+    {{.thread_count = 1025},
+     "workers: expected an integer from 1 to 1024 (for example 8), got '1025'"},
+    {{.thread_count = -1}, "workers: expected an integer from 1 to 1024 (for example 8), got '-1'"},
+    {{.limit = -1}, "limit: expected an integer, 1 or greater (for example 1000), got '-1'"},
+    {{.rate = -1}, "rate: expected a number greater than 0 (for example 500), got '-1'"},
     {{.codec = FG_PACK_CHOICE_FILE}, NULL},
     {{.codec = FG_PACK_CHOICE_FILE, .presize = {.rule = FG_IMAGE_PRESIZE_MAX, .size = 8}},
      "codec file stores files as they are: presize and variants require another codec, such as "
@@ -634,7 +645,7 @@ static void options_are_checked(void **state)
     fgt_ok(
         fgi_pack_build_set(&o, "split", "test=0.25", &err)); /* nothing is left of the last one */
     assert_true(o.val_fraction == 0 && o.test_fraction == 0.25 && !o.stratify);
-    expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality is 101");
+    expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality: expected");
     expect_failure("x", &(fg_pack_build_options){.variant_count = 2}, FG_EINVAL,
                    "2 variants are stored as squares");
     fg_pack_build_options file = {.codec = FG_PACK_CHOICE_FILE};
@@ -733,10 +744,8 @@ static void numbers_are_short(void **state)
                  {999.4e3, "999,400"},
                  {1234567, "1,234,567"},
                  {2e15, "1,000,000,000,000,000"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[32];
-        assert_string_equal(fgi_packer_count(cases[i].value, text), cases[i].count);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(fgi_count_words(cases[i].value), cases[i].count);
 }
 
 static const struct {

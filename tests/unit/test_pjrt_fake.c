@@ -347,18 +347,18 @@ static void listener_is_called_once_for_all_devices(void **state)
     heard late = {0}, at_once = {0}, failed = {0}, refused = {0};
     fake_plugin.set("hold", 1);
     fgt_ok(fgi_execute(f.step, f.args, 2, outs, &done, &err));
-    fgt_ok(fgi_event_on_ready(done, listen, &late, &err));
+    fgt_ok(fgi_event_on_ready(done, NULL, listen, &late, &err));
     assert_int_equal(atomic_load(&late.calls), 0);
     fake_plugin.set("hold", 0);
     wait_for(&late);
     assert_int_equal(late.status, FG_OK);
     assert_string_equal(late.message, "");
     fgt_ok(fgi_event_wait(done, &err));
-    fgt_ok(fgi_event_on_ready(done, listen, &at_once, &err));
+    fgt_ok(fgi_event_on_ready(done, NULL, listen, &at_once, &err));
     assert_int_equal(atomic_load(&at_once.calls), 1);
     fake_plugin.set("on_ready_error", 13);
     fake_plugin.set("on_ready_skip", 2);
-    fgt_ok(fgi_event_on_ready(done, listen, &refused, &err));
+    fgt_ok(fgi_event_on_ready(done, NULL, listen, &refused, &err));
     wait_for(&refused);
     assert_int_equal(refused.status, FG_EDEVICE);
     assert_non_null(strstr(refused.message, "no listeners today"));
@@ -369,7 +369,7 @@ static void listener_is_called_once_for_all_devices(void **state)
     fg_array_release(outs[1]);
     fake_plugin.set("execute_late_error", 13);
     fgt_ok(fgi_execute(f.step, f.args, 2, outs, &done, &err));
-    fgt_ok(fgi_event_on_ready(done, listen, &failed, &err));
+    fgt_ok(fgi_event_on_ready(done, NULL, listen, &failed, &err));
     fgi_event_destroy(done); /* it is called nevertheless */
     wait_for(&failed);
     assert_int_equal(failed.status, FG_EDEVICE);
@@ -447,7 +447,7 @@ static fg_status run_all(fg_client *client, fg_error *err)
     FGI_DONE(
         fgi_array_upload(client, &mat22, NULL, numbers, FGI_UPLOAD_ASYNC, &args[1], &host, err));
     FGI_DONE(fgi_execute(e, args, 2, outs, &done, err));
-    FGI_DONE(fgi_event_on_ready(done, listen, &h, err));
+    FGI_DONE(fgi_event_on_ready(done, NULL, listen, &h, err));
     FGI_DONE(fgi_event_wait(done, err));
     FGI_DONE(fg_array_read(outs[0], got, sizeof got, err));
     FGI_DONE(fg_array_wait(outs[1], err));

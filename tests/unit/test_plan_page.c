@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "out_file.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 
 static fg_error err;
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "golden.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 
 static char *printed(const json_t *plan)
 {

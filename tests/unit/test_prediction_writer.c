@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "toy_place.h"
-#include "train/prediction_file.h"
+#include "callback/prediction_file.h"
 
 static int open_all(void **state)
 {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "train/progress_text.h"
+#include "train/progress/progress_text.h"
 
 static const struct {
     double seconds;

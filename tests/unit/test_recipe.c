@@ -21,7 +21,7 @@
 #include "recipe/folder/run_dir.h"
 #include "recipe/run/run.h"
 #include "recipe/folder/run_origin.h"
-#include "report/plan_doc.h"
+#include "report/reports.h"
 #include "show.h"
 
 static const char yaml[] =

@@ -14,10 +14,9 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "doc/chart.h"
-#include "doc/html.h"
-#include "report/run_doc.h"
+#include "doc/doc.h"
+#include "report/reports.h"
 #include "report/run_view.h"
-#include "report/schedule_plot.h"
 #include "sheet.h"
 
 #define NONE ((double)NAN)
@@ -205,7 +204,7 @@ static void limits_of_schedules(void **state)
                                                      .part_count = 1,
                                                      .part = {{.steps = 3}}}};
         fgi_schedule_put_table(&view, &out);
-        assert_true(fgi_schedule_put_json(&view, &out));
+        fgi_json_put(&out, fgi_schedule_json(&view), JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     }
     compare("report/limits_schedules.txt", &out);
 }
@@ -376,8 +375,8 @@ static void limits_of_runs(void **state)
                                    .metrics = metrics,
                                    .metric_count = runs[i].metrics,
                                    .rows = 1};
-        fgi_run_doc_put(&text, &view, false);
-        fgi_run_doc_put(&page, &view, true);
+        fgi_run_report_put(&text, &view, FG_REPORT_TEXT);
+        fgi_run_report_put(&page, &view, FG_REPORT_HTML);
         json_decref(report);
     }
     for (char *at = page.data; (at = strstr(at, "<style>")) != NULL;) { /* not its colors */
@@ -401,7 +400,8 @@ static void many_windows(void **state)
             (void)json_array_append_new(windows, json_pack("{s:i, s:f, s:f}", "step", k, "busy_s",
                                                            1.0, "samples_per_s", (double)k));
         (void)json_object_set_new(report, "windows", windows);
-        fgi_run_doc_put(&page, &(fgi_run_view){.folder = folder, .report = report}, true);
+        fgi_run_report_put(&page, &(fgi_run_view){.folder = folder, .report = report},
+                           FG_REPORT_HTML);
         int commas = 0;
         for (const char *at = strstr(page.data, "class=\"area s0\""); *at != '>'; at++)
             commas += *at == ',';

@@ -14,7 +14,7 @@
 #include "base/reserved.h"
 #include "mesh/mesh.h"
 #include "reserved_rows.h"
-#include "train/step.h"
+#include "train/step/stage.h"
 
 /* ---- what refuses it ------------------------------------------------------------------------- */
 

@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "report/config_lines.h"
-#include "report/run_doc.h"
+#include "report/run_view.h"
+#include "report/reports.h"
 
 static fg_error err;
 

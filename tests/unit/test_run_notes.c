@@ -17,10 +17,10 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "pjrt/plugin.h"
-#include "recipe/run/run_format.h"
 #include "recipe/run/run.h"
+#include "recipe/run/run_format.h"
 #include "recipe/sweep/sweep.h"
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 /* ---- notes about probable mistakes ----------------------------------------------------------- */

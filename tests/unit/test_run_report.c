@@ -19,8 +19,8 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "recipe/folder/run_dir.h"
-#include "report/run_doc.h"
-#include "doc/thumbnail.h"
+#include "report/reports.h"
+#include "doc/doc.h"
 
 static fg_error err;
 static const char *folder;

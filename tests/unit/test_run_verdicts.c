@@ -12,7 +12,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "recipe/config/config.h"
-#include "report/run_doc.h"
+#include "report/reports.h"
 #include "verdict/verdict.h"
 
 /* A run of 100 steps in 10 s with nothing wrong. Texts here have ' instead of ". */
@@ -581,7 +581,8 @@ static void gains_have_no_exponents(void **state)
         assert_string_equal(out.data, words);
         json_t *report = json_pack("{s:[o]}", "verdicts", verdict);
         fgi_buf_clear(&out);
-        fgi_run_doc_put(&out, &(fgi_run_view){.folder = folder, .report = report}, true);
+        fgi_run_report_put(&out, &(fgi_run_view){.folder = folder, .report = report},
+                           FG_REPORT_HTML);
         (void)snprintf(words, sizeof words, "<p class=\"note\">Would save %s.</p>\n",
                        gains[i].words);
         has(out.data, words);

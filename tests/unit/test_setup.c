@@ -313,7 +313,7 @@ static void every_allocation_may_fail(void **state)
 static void missing_compilers_are_listed_once(void **state)
 {
     fg_error err = {0};
-    setup_missing missing[SETUP_COMPILERS];
+    const setup_missing *missing[SETUP_COMPILERS];
     size_t count = 9;
     (void)state;
     setenv("FULGURITE_HOME", home, 1);
@@ -325,9 +325,9 @@ static void missing_compilers_are_listed_once(void **state)
     fgt_ok(setup_find_missing("h100:8,h100,h200", missing, &count, &err));
     assert_true(count <= 1); /* a plugin may be installed in Python's folders */
     if (count == 1) {
-        assert_string_equal(missing[0].name, "cuda13");
-        assert_string_equal(missing[0].command, "fulgurite setup --compile-only cuda13");
-        assert_true(missing[0].compiler_only);
+        assert_string_equal(missing[0]->name, "cuda13");
+        assert_string_equal(missing[0]->command, "fulgurite setup --compile-only cuda13");
+        assert_true(missing[0]->compiler_only);
     }
     unsetenv("FULGURITE_HOME");
     static const char *const bad[] = {"", "v5e-8,", ",h100", "h100,,v5e-8", "h100,nothing"};
@@ -341,7 +341,7 @@ static void missing_compilers_are_listed_once(void **state)
 
 static void machines_are_at_most_64(void **state)
 {
-    setup_missing missing[SETUP_COMPILERS];
+    const setup_missing *missing[SETUP_COMPILERS];
     size_t count;
     fg_error err = {0};
     (void)state;

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "base/run_lock.h"
-#include "report/sweep_view.h"
+#include "report/reports.h"
 
 static fg_error err;
 

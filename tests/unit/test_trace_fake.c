@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "fakepjrt/fake_control.h"
-#include "trace/compile_error.h"
+#include "trace/program.h"
 
 static fake_control fake;
 static const fg_type vec3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};

@@ -71,7 +71,7 @@ static void text_is(const char *name, fg_trace *trace, const fg_tensor *outputs,
 {
     char *text = text_of(trace, outputs, count);
     compare(name, text);
-    fg_text_free(text);
+    fg_free(text);
 }
 
 /* ---- golden files ---------------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static void locations_name_scope_operation_and_line(void **state)
     (void)snprintf(want, sizeof want, "net \\22one\\22\\5C/fc1/sub\"(\"%s\":%d:0)", __FILE__, line);
     if (strstr(text, want) == NULL)
         fail_msg("no %s in\n%s", want, text);
-    fg_text_free(text);
+    fg_free(text);
     fg_trace_destroy(trace);
 }
 
@@ -304,7 +304,7 @@ static void maxima_start_with_the_least(void **state)
         char *text = text_of(trace, &most, 1);
         if (strstr(text, rows[i].starts) == NULL)
             fail_msg("%s is not in:\n%s", rows[i].starts, text);
-        fg_text_free(text);
+        fg_free(text);
         fg_trace_destroy(trace);
     }
 }
@@ -329,7 +329,7 @@ static void comparisons_have_the_signs_of_their_dtypes(void **state)
         (void)snprintf(type, sizeof type, "<comparison_type %s>", rows[i].type);
         if (strstr(text, type) == NULL)
             fail_msg("%s is not in:\n%s", type, text);
-        fg_text_free(text);
+        fg_free(text);
         fg_trace_destroy(trace);
     }
 }
@@ -357,7 +357,7 @@ static int in_gradient(fg_trace *trace, fg_tensor loss, fg_tensor x, const char 
     char *text = text_of(trace, &gradient, 1);
     for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name))
         count++;
-    fg_text_free(text);
+    fg_free(text);
     return count;
 }
 
@@ -460,7 +460,7 @@ static fg_status write_down(void *self, fg_error *err)
             fg_add(step(trace, &l),
                    fg_sum(fg_dropout(fg_full(trace, FG_F32, 1, FG_DIMS(5)), 0.5), 0, NULL));
         status = fg_trace_text(trace, &loss, 1, &text, err);
-        fg_text_free(text);
+        fg_free(text);
         fg_trace_reset(trace);
     }
     fg_trace_destroy(trace);
@@ -495,7 +495,7 @@ static void attributes_may_be_long(void **state)
     const fg_tensor t = fgi_apply_source(trace, &long_op, NULL, 0);
     fgt_ok(fg_trace_text(trace, &t, 1, &text, &err));
     assert_non_null(strstr(text, long_name));
-    fg_text_free(text);
+    fg_free(text);
     fg_trace_destroy(trace);
 }
 
@@ -511,7 +511,7 @@ static void integers_have_one_zero(void **state)
     fgt_ok(fg_trace_text(trace, both, 2, &text, &err));
     assert_non_null(strstr(text, "dense<0> : tensor<i32>"));
     assert_non_null(strstr(text, "dense<-0.0")); /* floats have two */
-    fg_text_free(text);
+    fg_free(text);
     fg_trace_destroy(trace);
 }
 

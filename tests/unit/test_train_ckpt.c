@@ -15,8 +15,8 @@
 
 #include "base/file.h"
 #include "toy_place.h"
-#include "train/rank.h"
-#include "train/ckpt_name.h"
+#include "train/save/saver.h"
+#include "train/state/cursor.h"
 #include "train/trainer.h"
 
 /* ---- a clock that is set back ---------------------------------------------------------------- */

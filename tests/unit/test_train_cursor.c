@@ -18,8 +18,7 @@
 #include "toy_place.h"
 #include "train/trainer.h"
 #include "train/trainer_options.h"
-#include "train/trainer_options.h"
-#include "train/watchdog.h"
+#include "train/watch/watch.h"
 
 static fgi_buf talk;
 

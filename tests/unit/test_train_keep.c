@@ -15,12 +15,11 @@
 
 #include "base/file.h"
 #include "base/print.h"
-#include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "toy_place.h"
-#include "train/best_list.h"
-#include "train/saver.h"
+#include "train/state/cursor.h"
+#include "train/save/saver.h"
 #include "train/trainer.h"
 #include "callback/callback_rows.h"
 
@@ -357,14 +356,14 @@ static void repeated_steps_are_saved_again(void **state)
     values = (const double[]){0, 0, 0, 0};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     for (int i = 0; i < 3; i++) {
-        fgi_saver_request(trainer->saver, false);
+        trainer->saver->is_requested = false;
         if (i == 2) {
             at.step = 3;
             fgt_ok(ops->rolled_back(self, &at, &err));
             at.step = 4;
         }
         fgt_ok(ops->batch_end(self, &at, &err));
-        assert_int_equal(fgi_saver_is_requested(trainer->saver), i != 1);
+        assert_int_equal(trainer->saver->is_requested, i != 1);
     }
     ops->destroy(self);
     fg_trainer_destroy(trainer);
@@ -446,8 +445,8 @@ static void a_list_that_cannot_be_read_protects_all(void **state)
     fgt_ok(fgi_folder_make(path, &err));
     fit(create(folder, "last", options, (fg_trainer_options){0}));
     checkpoints_are(folder, "6 12 ");
-    fgi_ckpt_kept kept = {0};
-    assert_int_not_equal(fgi_ckpt_kept_read(fgt_path(folder, "checkpoints"), &kept, &err), FG_OK);
+    assert_int_not_equal(fgi_ckpt_prune(fgt_path(folder, "checkpoints"), 1, NULL, 0, &err), FG_OK);
+    checkpoints_are(folder, "6 12 ");
 }
 
 static fg_status keep_some(void *folder, fg_error *err)
@@ -463,14 +462,13 @@ static void lists_survive_failing_allocations(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fgi_ckpt_kept kept = {0};
-    char folder[512];
+    char folder[512], *text = NULL;
+    size_t size;
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     fgt_fault_loop(keep_some, folder);
-    fgt_ok(fgi_ckpt_kept_read(folder, &kept, &err));
-    assert_int_equal(kept.count, 3);
-    assert_true(fgi_ckpt_is_kept(&kept, "c") && !fgi_ckpt_is_kept(&kept, "best"));
-    fgi_ckpt_kept_free(&kept);
+    fgt_ok(fgi_file_read(fgt_path(folder, "kept"), 100, &text, &size, &err));
+    assert_string_equal(text, "c\na best\nb best\n");
+    fgi_free(text);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */

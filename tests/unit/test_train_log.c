@@ -18,11 +18,11 @@
 #include "base/rng.h"
 #include "terminal.h"
 #include "toy_place.h"
-#include "train/feed.h"
-#include "train/ledger.h"
+#include "train/step/feed.h"
+#include "train/watch/watch.h"
 #include "log/logger.h"
 #include "pjrt/plugin.h"
-#include "train/run_folder.h"
+#include "train/watch/call.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

@@ -13,7 +13,7 @@
 #include "fakepjrt/fake_control.h"
 #include "golden.h"
 #include "toy.h"
-#include "train/device_memory.h"
+#include "train/step/stage.h"
 
 enum { SAMPLES = 1000, LIMIT = 6000 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "toy_place.h"
-#include "train/accumulation.h"
+#include "train/trainer_options.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

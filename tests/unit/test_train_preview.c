@@ -16,7 +16,7 @@
 #include "fakepjrt/fake_control.h"
 #include "golden.h"
 #include "toy.h"
-#include "train/progress.h"
+#include "train/progress/progress.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};

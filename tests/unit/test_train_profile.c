@@ -14,7 +14,7 @@
 #include "base/timeline.h"
 #include "toy_place.h"
 #include "trace_file.h"
-#include "train/profile_steps.h"
+#include "train/watch/watch.h"
 #include "wire.h"
 
 static char said[2048]; /* by the library's log */

@@ -12,12 +12,11 @@
 #include "base/thread.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/feed.h"
-#include "train/input_report.h"
-#include "train/ledger.h"
-#include "train/metrics.h"
-#include "train/call.h"
-#include "train/sample_rows.h"
+#include "train/step/feed.h"
+#include "train/watch/watch.h"
+#include "train/state/metrics.h"
+#include "train/watch/call.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
 
 static fake_control fake;

@@ -20,7 +20,7 @@
 #include "base/temporary.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
-#include "train/divergence.h"
+#include "train/save/divergence.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

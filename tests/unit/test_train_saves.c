@@ -22,9 +22,8 @@
 #include "base/thread.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
-#include "train/progress.h"
-#include "train/rank.h"
-#include "train/saver.h"
+#include "train/progress/progress.h"
+#include "train/save/saver.h"
 #include "train/trainer.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
@@ -408,7 +407,7 @@ static fgi_rank rank_by(fg_trainer *trainer, double loss)
 {
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     return fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step,
-                            &(fg_metric){"val_loss", loss}, 1, fgi_saver_is_busy(trainer->saver));
+                            &(fg_metric){"val_loss", loss}, 1, trainer->saver->snapshot != NULL);
 }
 
 /* The fake plugin has no metrics: ranks the ends of epochs as a validation would. As the first
@@ -856,14 +855,14 @@ static void a_second_fit_saves_only_what_is_new(void **state)
     assert_int_equal(recorder_count(&r, "saved"), 1);
     char last[512];
     (void)snprintf(last, sizeof last, "%s/checkpoints/step-000000003", folder);
-    assert_string_equal(fgi_saver_last(trainer->saver), last);
+    assert_string_equal(trainer->saver->last, last);
     assert_string_equal(fg_trainer_result(trainer)->checkpoint, last);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(recorder_count(&r, "saved"), 2);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* nothing is left to do, or to save */
     assert_int_equal(recorder_count(&r, "saved"), 2);
     assert_int_equal(atomic_load(&written), 2);
-    assert_string_equal(strrchr(fgi_saver_last(trainer->saver), '/'), "/step-000000006");
+    assert_string_equal(strrchr(trainer->saver->last, '/'), "/step-000000006");
     fg_trainer_destroy(trainer);
 }
 

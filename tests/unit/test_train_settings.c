@@ -749,72 +749,73 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
 
 /* ---- unsuitable data ------------------------------------------------------------------------- */
 
+static const struct {
+    int64_t samples;
+    fg_fit_data data;
+    const char *says;
+} unsuitable[] = {
+    {100,
+     {.batch_size = 4, .global_batch_size = 32},
+     "batch_size 4 and global_batch_size 32 are both given: set only one"},
+    {100,
+     {.global_batch_size = 100},
+     "global_batch_size 100 cannot be divided evenly among 8 devices: use 96 or 104"},
+    {100,
+     {.global_batch_size = 4},
+     "global_batch_size 4 cannot be divided evenly among 8 devices: use 8 or 16"},
+    {100,
+     {.global_batch_size = -8},
+     "fg_fit_data.global_batch_size: expected an integer from 1 to 16777216, or auto (for "
+     "example 256), got '-8'"},
+    {100,
+     {.global_batch_size = INT64_C(2147483648)},
+     "fg_fit_data.global_batch_size: expected an integer from 1 to 16777216, or auto (for "
+     "example 256), got '2147483648'"},
+    {100,
+     {.global_batch_size = 9},
+     "global_batch_size 9 cannot be divided evenly among 8 devices: use 8 or 16"},
+    {100,
+     {.batch_size = -1},
+     "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
+     "'-1'"},
+    {100, {.shuffle_buffer = -1}, "shuffle_buffer is -1: expected at least 0"},
+    {100,
+     {.shuffle_buffer = INT64_C(2147483648)},
+     "shuffle_buffer is 2147483648: expected at least 0"},
+    {1,
+     {.batch_size = 4},
+     "1 training sample is fewer than the 8 devices\n"
+     "use devices=1 or fewer, or more data"},
+    {100,
+     {.batch_size = 4, .workers = 1025},
+     "fg_fit_data.workers: expected an integer from 0 to 1024, or auto (for example 4), got "
+     "'1025'"},
+    {100,
+     {.batch_size = FG_NONE},
+     "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
+     "'0'"},
+    {2,
+     {.batch_size = 4},
+     "2 training samples are fewer than the 8 devices\n"
+     "use devices=2 or fewer, or more data"},
+    {0, {.batch_size = 4}, "an epoch has no step: 0 samples in batches of 32"},
+    {31,
+     {.batch_size = 4, .drop_last = true},
+     "an epoch has no step: 31 samples in batches of 32 (the incomplete one is dropped)"},
+};
+
 static void batches_that_cannot_be_sharded(void **state)
 {
     (void)state;
-    static const struct {
-        int64_t samples;
-        fg_fit_data data;
-        const char *says;
-    } rows[] = {
-        {100,
-         {.batch_size = 4, .global_batch_size = 32},
-         "batch_size 4 and global_batch_size 32 are both given: set only one"},
-        {100,
-         {.global_batch_size = 100},
-         "global_batch_size 100 cannot be divided evenly among 8 devices: use 96 or 104"},
-        {100,
-         {.global_batch_size = 4},
-         "global_batch_size 4 cannot be divided evenly among 8 devices: use 8 or 16"},
-        {100,
-         {.global_batch_size = -8},
-         "fg_fit_data.global_batch_size: expected an integer from 1 to 16777216, or auto (for "
-         "example 256), got '-8'"},
-        {100,
-         {.global_batch_size = INT64_C(2147483648)},
-         "fg_fit_data.global_batch_size: expected an integer from 1 to 16777216, or auto (for "
-         "example 256), got '2147483648'"},
-        {100,
-         {.global_batch_size = 9},
-         "global_batch_size 9 cannot be divided evenly among 8 devices: use 8 or 16"},
-        {100,
-         {.batch_size = -1},
-         "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
-         "'-1'"},
-        {100, {.shuffle_buffer = -1}, "shuffle_buffer is -1: expected at least 0"},
-        {100,
-         {.shuffle_buffer = INT64_C(2147483648)},
-         "shuffle_buffer is 2147483648: expected at least 0"},
-        {1,
-         {.batch_size = 4},
-         "1 training sample is fewer than the 8 devices\n"
-         "use devices=1 or fewer, or more data"},
-        {100,
-         {.batch_size = 4, .workers = 1025},
-         "fg_fit_data.workers: expected an integer from 0 to 1024, or auto (for example 4), got "
-         "'1025'"},
-        {100,
-         {.batch_size = FG_NONE},
-         "fg_fit_data.batch_size: expected an integer from 1 to 16777216 (for example 64), got "
-         "'0'"},
-        {2,
-         {.batch_size = 4},
-         "2 training samples are fewer than the 8 devices\n"
-         "use devices=2 or fewer, or more data"},
-        {0, {.batch_size = 4}, "an epoch has no step: 0 samples in batches of 32"},
-        {31,
-         {.batch_size = 4, .drop_last = true},
-         "an epoch has no step: 31 samples in batches of 32 (the incomplete one is dropped)"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof unsuitable / sizeof unsuitable[0]; i++) {
         fg_error err = {0};
         watch w;
         fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = "8"}, &w);
-        fg_fit_data data = rows[i].data;
-        data.train = toy_data(rows[i].samples, 1);
+        fg_fit_data data = unsuitable[i].data;
+        data.train = toy_data(unsuitable[i].samples, 1);
         data.workers = data.workers != 0 ? data.workers : FG_NONE;
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
-        assert_string_equal(err.message, rows[i].says);
+        assert_string_equal(err.message, unsuitable[i].says);
         assert_int_equal(w.steps, 0);
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data.train);

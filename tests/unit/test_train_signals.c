@@ -15,8 +15,8 @@
 
 #include "base/thread.h"
 #include "toy_place.h"
-#include "train/progress.h"
-#include "train/signals.h"
+#include "train/progress/progress.h"
+#include "train/watch/call.h"
 #include "train/trainer.h"
 
 static volatile sig_atomic_t interrupts;

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/feed.h"
+#include "train/step/feed.h"
 
 enum { BATCH = 4, BATCHES = 20, COUNT = BATCH * BATCHES };
 

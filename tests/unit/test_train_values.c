@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "train/metrics.h"
-#include "train/call.h"
+#include "train/state/metrics.h"
+#include "train/watch/call.h"
 
 /* Those of training before those of the validation; a value of the same name is replaced. */
 static void metrics_of_a_result_are_in_order(void **state)
@@ -70,9 +70,8 @@ static void values_follow_from_sums(void **state)
     const fgi_metrics own = metrics_of(), *m = &own;
     (void)state;
     for (size_t i = 0; i < sizeof squares / sizeof squares[0]; i++) {
-        const double sum[] = {6, 6, 8, 2, 12, squares[i].square, 0},
-                     weight[] = {4, 3, 2, 4, 4, 4, 0};
-        assert_int_equal(fgi_metrics_values(m, "val_", sum, weight, NULL, out), 6);
+        const double sums[] = {6, 4, 6, 3, 8, 2, 2, 4, 12, 4, squares[i].square, 4, 0, 0};
+        assert_int_equal(fgi_metrics_values(m, "val_", sums, NULL, out), 6);
         assert_string_equal(out[0].name, "val_loss");
         fgt_close("loss", out[0].value, 1.5, 0, 0);
         fgt_close("half", out[1].value, 1, 0, 0);
@@ -85,8 +84,8 @@ static void values_follow_from_sums(void **state)
         for (int k = 1; k < 6; k++)
             assert_string_equal(out[k].name + 4, names[k - 1]);
     }
-    const double sum[] = {-6, 6, -8, 2, 12, 38, 0}, weight[] = {-4, 3, 2, 4, 4, 4, 0};
-    assert_int_equal(fgi_metrics_values(m, "val_", sum, weight, NULL, out), 6);
+    const double sums[] = {-6, -4, 6, 3, -8, 2, 2, 4, 12, 4, 38, 4, 0, 0};
+    assert_int_equal(fgi_metrics_values(m, "val_", sums, NULL, out), 6);
     for (int k = 0; k < 3; k += 2) /* no mean, and the root of -4; printed without a sign */
         assert_true(isnan(out[k].value) && !signbit(out[k].value));
 }
@@ -118,9 +117,9 @@ static void values_of_classes_are_means(void **state)
         const double expected[] = {is_unknown ? (double)NAN : class_counts[i].f1,
                                    is_unknown ? (double)NAN : class_counts[i].precision,
                                    is_unknown ? (double)NAN : class_counts[i].recall};
-        assert_int_equal(fgi_metrics_values(m, "test_", NULL, NULL,
-                                            is_unknown ? NULL : class_counts[i].counts, out),
-                         3);
+        assert_int_equal(
+            fgi_metrics_values(m, "test_", NULL, is_unknown ? NULL : class_counts[i].counts, out),
+            3);
         for (int k = 0; k < 3; k++) {
             assert_string_equal(out[k].name, names[k]);
             assert_true(isnan(expected[k]) ? isnan(out[k].value)

@@ -13,9 +13,9 @@
 #include "base/thread.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/stage.h"
+#include "train/step/stage.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
+#include "train/watch/watch.h"
 
 static fake_control fake;
 static toy model;

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "trace/program.h"
-#include "train/file_order.h"
+#include "train/weights/weight_files.h"
 
 static const fg_type f32_34 = {.dtype = FG_F32, .rank = 2, .dim = {3, 4}};
 static const fg_type f32_4 = {.dtype = FG_F32, .rank = 1, .dim = {4}};

@@ -16,8 +16,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "report/sweep_view.h"
+#include "base/text.h"
 #include "recipe/folder/run_origin.h"
+#include "report/run_view.h"
 
 /* "digits" of "examples/digits.yaml"; "run" without a file. NULL: out of memory. */
 static char *stem_of(const char *path)
@@ -203,7 +204,7 @@ bool fgi_run_dir_is_live(const char *folder)
 fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err)
 {
     bool is_sweep = false;
-    FGI_TRY(fgi_sweep_view_look(folder, &is_sweep, err));
+    FGI_TRY(fgi_sweep_look(folder, &is_sweep, err));
     if (!is_sweep)
         return FG_OK;
     return fgi_fail(err, FG_ENOTFOUND,

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "input/json_file.h"
-#include "train/input_report.h"
+#include "train/watch/watch.h"
 #include "base/resources.h"
 #include "base/number.h"
 #include "data/dataset.h"

@@ -11,12 +11,12 @@
 #include <fulgurite/train.h>
 #include <jansson.h>
 
-#include "train/prediction_file.h"
-#include "report/schedule_plot.h"
+#include "callback/prediction_file.h"
 #include "recipe/config/config.h"
 #include "recipe/folder/run_dir.h"
 #include "recipe/folder/run_origin.h"
 #include "recipe/run/run_schema.h"
+#include "report/reports.h"
 #include "base/buf.h"
 
 /* ---- data (run_data.c) ----------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "base/duration.h"
 #include "base/print.h"
 #include "base/alloc.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
 #include "base/print.h"
 #include "input/json_file.h"
 #include "recipe/run/run.h"
-#include "report/run_doc.h"
-#include "doc/thumbnail.h"
+#include "report/reports.h"
+#include "doc/doc.h"
 #include "base/alloc.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/run/run.h"
-#include "report/lr_plot.h"
+#include "report/reports.h"
 
 #define RESULT "lr_find.json"
 
@@ -159,31 +159,16 @@ fg_status fgi_run_lr_apply(fg_recipe *r, fg_error *err)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* The object of the curve with the learning rate that was chosen. */
-static fg_status put_result(const fg_recipe *r, fgi_buf *out, fg_error *err)
-{
-    json_t *root = NULL;
-    fgi_buf curve = {0};
-    fg_status status = fgi_lr_put_json(r->lr_curve, &curve) ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK)
-        status = fgi_json_parse(RESULT, 0, curve.data, curve.size, &root, err);
-    fgi_buf_fini(&curve);
-    if (status != FG_OK)
-        return status;
-    const bool is_good =
-        json_object_set_new(root, "optimizer_lr", json_real(r->task.found_lr)) == 0 &&
-        fgi_json_write(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
-    json_decref(root);
-    return is_good ? FG_OK : fgi_no_memory(err);
-}
-
 fg_status fgi_run_lr_keep(const fg_recipe *r, fg_error *err)
 {
     fgi_buf text = {0};
     if (r->lr_curve == NULL)
         return FG_OK;
     char *path = fgi_path_join(r->folder, RESULT);
-    fg_status status = path != NULL ? put_result(r, &text, err) : fgi_no_memory(err);
+    json_t *root = fgi_lr_json(r->lr_curve);
+    (void)json_object_set_new(root, "optimizer_lr", json_real(r->task.found_lr));
+    fgi_json_put(&text, root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    fg_status status = path != NULL ? fgi_buf_status(&text, err) : fgi_no_memory(err);
     if (status == FG_OK)
         status = fg_file_write(path, text.data, text.size, err);
     fgi_buf_fini(&text);

@@ -12,7 +12,7 @@
 #include "recipe/run/run_format.h"
 #include "base/print.h"
 #include "base/alloc.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 
 void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...)
 {

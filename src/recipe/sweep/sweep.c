@@ -22,9 +22,8 @@
 #include "recipe/folder/run_dir.h"
 #include "recipe/run/run.h"
 #include "recipe/sweep/sweep.h"
-#include "report/sweep_view.h"
 #include "report/run_view.h"
-#include "train/metrics.h"
+#include "train/state/metrics.h"
 
 enum { RECORD_LIMIT = 64 << 20 };
 
@@ -138,7 +137,7 @@ static fg_status take_folder(sweep *s, fg_error *err)
     size_t size;
     FGI_TRY(fgi_folder_make(s->folder, err));
     FGI_TRY(fgi_lock_take(s->folder, &s->lock, &unlockable, err));
-    FGI_TRY(fgi_sweep_view_look(s->folder, &is_there, err));
+    FGI_TRY(fgi_sweep_look(s->folder, &is_there, err));
     if (!is_there)
         return FG_OK;
     if (!s->is_resumed && !s->command.fit.overwrite)
@@ -415,20 +414,18 @@ fg_status fgi_sweep_record_add_earlier(json_t *record, const char *folder, fg_er
     static const char *const of_best[] = {"monitor", "mode", "best"};
     size_t i;
     json_t *entry, *runs = json_object_get(record, "runs");
-    fgi_sweep_view earlier = {0};
-    bool is_there = false;
-    FGI_TRY(fgi_sweep_view_look(folder, &is_there, err));
-    if (!is_there)
+    json_t *earlier;
+    FGI_TRY(fgi_sweep_read(folder, &earlier, err));
+    if (earlier == NULL)
         return FG_OK;
-    fg_status status = fgi_sweep_view_open(folder, &earlier, err);
-    bool is_good = status != FG_OK || add_missing_keys(json_object_get(record, "keys"),
-                                                       json_object_get(earlier.record, "keys"));
-    for (i = 0; i < 3 && status == FG_OK && is_good; i++)
-        (void)json_object_set(record, of_best[i], json_object_get(earlier.record, of_best[i]));
-    json_array_foreach(json_object_get(earlier.record, "runs"), i, entry) if (status == FG_OK)
-        is_good = is_good && add_run(runs, entry);
-    fgi_sweep_view_close(&earlier);
-    return is_good ? status : fgi_no_memory(err);
+    bool is_good =
+        add_missing_keys(json_object_get(record, "keys"), json_object_get(earlier, "keys"));
+    for (i = 0; i < 3 && is_good; i++)
+        (void)json_object_set(record, of_best[i], json_object_get(earlier, of_best[i]));
+    json_array_foreach(json_object_get(earlier, "runs"), i, entry) is_good =
+        is_good && add_run(runs, entry);
+    json_decref(earlier);
+    return is_good ? FG_OK : fgi_no_memory(err);
 }
 
 void fgi_sweep_record_begin(json_t *record, size_t run)

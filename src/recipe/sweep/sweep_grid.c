@@ -54,12 +54,9 @@ static fg_status add_value(fgi_sweep_axis *axis, fgi_str value, fg_error *err)
         if (is_same(value, axis->values[i]))
             return fgi_fail(err, FG_EINVAL, "--sweep=%s: the value %s is listed twice", axis->key,
                             axis->values[i]);
-    char **grown = fgi_grow(axis->values, axis->count, &axis->capacity, sizeof *grown);
-    if (grown == NULL)
-        return fgi_no_memory(err);
-    axis->values = grown;
-    grown[axis->count] = fgi_strndup(value.data, value.size);
-    if (grown[axis->count] == NULL)
+    FGI_TRY_GROW(axis->values, axis->count, axis->capacity, err);
+    axis->values[axis->count] = fgi_strndup(value.data, value.size);
+    if (axis->values[axis->count] == NULL)
         return fgi_no_memory(err);
     axis->count++;
     return FG_OK;

@@ -1,0 +1,448 @@
+/* step.c - what step functions call: the fields of a batch, metrics, also those of a
+ * classification or regression, and the weight of a loss.
+ *
+ * A logged value is a pair on the device, the weighted sum and the sum of weights, which the
+ * program adds to those of the previous steps (stage.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/step/stage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <fulgurite/ops.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "op/op.h"
+
+int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
+
+/* ---- the denominator of a loss --------------------------------------------------------------- */
+
+/* The denominator of a value: none, because it is independent of the batch; the rows, also for any
+ * other dependency on the batch, and nothing: a mean over samples; the weights of a node, such as
+ * tokens, or a multiple of their sum; or several, or the value is not linear in such a mean. */
+typedef enum kind { FREE, ROWS, WEIGHTS, SEVERAL } kind;
+
+typedef struct origin {
+    kind kind;
+    const fgi_node *weight; /* the first node of its structure */
+} origin;
+
+static origin join(origin a, origin b)
+{
+    if (a.kind == FREE || b.kind == FREE)
+        return a.kind == FREE ? b : a;
+    const bool is_same = a.kind == b.kind && a.weight == b.weight;
+    return is_same ? a : (origin){.kind = SEVERAL};
+}
+
+/* The result of an operation on a weighted mean. */
+static origin through(const fgi_node *node, origin all, const origin *of)
+{
+    const fgi_linearity linearity = fgi_linearity_of(node->op);
+    const bool has_second = node->arity > 1 && of[node->in[1]->id].kind != FREE;
+    bool keeps = linearity == FGI_LINEAR;
+    if (linearity == FGI_LINEAR_IN_FIRST)
+        keeps = !has_second;
+    if (linearity == FGI_BILINEAR)
+        keeps = !has_second || of[node->in[0]->id].kind == FREE;
+    return all.kind != WEIGHTS || keeps ? all : (origin){.kind = SEVERAL};
+}
+
+static origin origin_of(const fgi_node *node, const fgi_node *rows, const origin *of)
+{
+    const fg_trace *trace = node->trace;
+    if (node->denominator != NULL && node->denominator->first != rows->first)
+        return (origin){WEIGHTS, node->denominator->first};
+    if (node->denominator != NULL)
+        return (origin){.kind = ROWS};
+    if (node->op == &fgi_leaf_op) {
+        const bool is_feed = trace->leaves[fgi_leaf_index(node)].kind == FGI_LEAF_FEED;
+        return (origin){.kind = is_feed ? ROWS : FREE};
+    }
+    origin all = {.kind = FREE};
+    for (int i = 0; i < node->arity; i++)
+        all = join(all, of[node->in[i]->id]);
+    return through(node, all, of);
+}
+
+/* rows: the number of valid rows; *out_weight is set for WEIGHTS. */
+static kind denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight)
+{
+    const fgi_node *node = fgi_node_of(value);
+    const fg_trace *trace = node->trace;
+    origin *of = fgi_calloc((size_t)node->id + 1, sizeof *of);
+    if (of == NULL || fgi_is_poison(value)) {
+        fgi_free(of);
+        return ROWS;
+    }
+    for (size_t id = 0; id <= node->id; id++)
+        of[id] = origin_of(trace->nodes[id], fgi_node_of(rows), of);
+    const origin found = of[node->id];
+    fgi_free(of);
+    if (found.kind == WEIGHTS)
+        *out_weight = fgi_tensor_of(found.weight);
+    return found.kind;
+}
+
+/* ---- what a step logs ------------------------------------------------------------------------ */
+
+fg_tensor fg_batch_at(const fg_batch *batch, int index)
+{
+    if (index >= 0 && index < batch->field_count)
+        return batch->field[index];
+    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field %d; there are %d", index,
+                          batch->field_count);
+}
+
+fg_tensor fg_batch_field(const fg_batch *batch, const char *name)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < batch->field_count; i++) {
+        const char *have = fg_dataset_field(batch->dataset, i)->name;
+        if (strcmp(have, name) == 0)
+            return batch->field[i];
+        const int n =
+            snprintf(names + used, sizeof names - used, "%s'%s'", i == 0 ? "" : ", ", have);
+        used = n > 0 && (size_t)n < sizeof names - used ? used + (size_t)n : sizeof names - 1;
+    }
+    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field '%s'; there are %s", name,
+                          names);
+}
+
+fg_tensor fg_batch_count(const fg_batch *batch) { return batch->count; }
+
+fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
+
+static fg_tensor key_word(fg_step *step, int word)
+{
+    fg_scalar *scalar = &step->stage->sample_key[word];
+    scalar->dtype = FG_U32;
+    return fg_reshape(fg_scalar_value(step->trace, scalar), FG_DIMS(1));
+}
+
+fg_sample_key fg_batch_key(const fg_batch *batch)
+{
+    fg_step *step = batch->step;
+    fgi_stage *stage = step->stage;
+    const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {stage->spec.batch_size}};
+    if (step->key.sample.handle != 0)
+        return step->key;
+    if (stage->samples == NULL)
+        stage->samples = fgi_calloc((size_t)stage->spec.batch_size, sizeof *stage->samples);
+    if (stage->samples == NULL) {
+        const fg_tensor poison = fgi_trace_fail(step->trace, FG_ENOMEM, "out of memory");
+        return (fg_sample_key){.key = poison, .sample = poison};
+    }
+    const int feed = stage->spec.field_count + (stage->kind != FGI_PREDICT ? 1 : 0);
+    const fg_tensor words[] = {key_word(step, 0), key_word(step, 1)};
+    step->key.key = fg_concat(words, 2, 0);
+    step->key.sample =
+        fg_batch_axis(fgi_trace_feed_sharded(step->trace, feed, &type, &step->sharding), 0);
+    return step->key;
+}
+
+/* ---- logging --------------------------------------------------------------------------------- */
+
+static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static fg_tensor pair_of(fg_tensor sum, fg_tensor weight)
+{
+    const fg_tensor parts[] = {fg_reshape(fg_cast(sum, FG_F32), FG_DIMS(1)),
+                               fg_reshape(fg_cast(weight, FG_F32), FG_DIMS(1))};
+    return fg_concat(parts, 2, 0);
+}
+
+/* (weight * value, weight); (0, 0) if the weight is 0: such a mean is NaN. */
+static fg_tensor weighted_pair(fg_tensor value, fg_tensor weight)
+{
+    const fg_tensor zero = fgi_full_like(value, 0);
+    return pair_of(fg_where(fg_ne(weight, zero), fg_mul(value, weight), zero), weight);
+}
+
+/* The sum of a value, and the number of its elements. A scalar is a mean, whose denominator the
+ * graph may contain; otherwise it is a mean over samples. */
+static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
+{
+    const int rank = fg_tensor_type(value)->rank;
+    const fg_tensor wide = fg_cast(value, FG_F32);
+    fg_tensor weight;
+    if (rank > 0)
+        return pair_of(fg_sum(wide, 0, NULL), fgi_count_valid(wide, rank, every_axis, FG_F32));
+    if (denominator_of(value, step->count, &weight) == WEIGHTS)
+        return weighted_pair(wide, fg_cast(weight, FG_F32));
+    return pair_of(fg_mul(wide, step->count), step->count);
+}
+
+/* Whether the step may log a value under that name; otherwise stores an error. */
+static bool may_log(const fg_step *step, const char *name, fg_tensor value)
+{
+    const fgi_stage *stage = step->stage;
+    const fg_type *type = fg_tensor_type(value);
+    char text[96];
+    if (!fgi_is_metric_name(name, 47))
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
+                             name);
+    else if (!fgi_metrics_has_room(&stage->metrics, 1))
+        (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
+                             FG_MAX_METRICS);
+    else if (type->rank > 0 && type->dim[0] % stage->spec.batch_size != 0)
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log '%s': is %s, but must be a scalar or [B, ...] with B = %lld",
+                             name, fg_type_format(type, text, sizeof text),
+                             (long long)stage->spec.batch_size);
+    else if (fgi_metrics_has(&stage->metrics, name))
+        (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': logged twice in one step", name);
+    return fg_trace_error(step->trace, NULL) == FG_OK;
+}
+
+static void put(fg_step *step, const char *name, fg_tensor pair)
+{
+    fgi_metrics *metrics = &step->stage->metrics;
+    step->pair[metrics->count] = pair;
+    fgi_metrics_add(metrics, name);
+}
+
+/* The loss that a step returns is logged under this name. */
+static const char loss_name[] = "loss";
+
+/* False after storing an error. */
+static bool is_free(const fg_step *step, const char *name)
+{
+    const bool is_taken = strcmp(name, loss_name) == 0 && step->stage->kind != FGI_PREDICT;
+    if (is_taken)
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log 'loss': this is the name of the value that the step returns, "
+                             "which is logged automatically\nlog other values under other names");
+    return !is_taken;
+}
+
+static void log_plain(fg_step *step, const char *name, fg_tensor value)
+{
+    if (fgi_is_poison(value) || step->stage->kind == FGI_PREDICT || !may_log(step, name, value))
+        return;
+    put(step, name, plain_pair(step, value));
+}
+
+static void log_weighted(fg_step *step, const char *name, fg_tensor value, fg_tensor weight)
+{
+    if (fgi_is_poison(value) || fgi_is_poison(weight) || step->stage->kind == FGI_PREDICT ||
+        !may_log(step, name, value))
+        return;
+    const fg_type *x = fg_tensor_type(value), *w = fg_tensor_type(weight);
+    fg_type both = {0};
+    if (!fgi_broadcast_shape(x, w, &both) || !fgi_same_shape(x, &both)) {
+        char a[96], b[96];
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log '%s': the weight is %s, but must broadcast to the value, %s",
+                             name, fg_type_format(w, b, sizeof b), fg_type_format(x, a, sizeof a));
+        return;
+    }
+    const fg_tensor wide = fg_broadcast_to(fg_cast(weight, FG_F32), x->rank, x->dim);
+    const fg_tensor each = fg_mul(fg_cast(value, FG_F32), wide), zero = fgi_full_like(each, 0);
+    const fg_tensor counted = fg_where(fg_ne(wide, zero), each, zero);
+    const fg_tensor weights = fgi_with_rows(wide, fgi_node_of(counted)->rows);
+    put(step, name, pair_of(fg_sum(counted, 0, NULL), fg_sum(weights, 0, NULL)));
+}
+
+void fg_step_log(fg_step *step, const char *name, fg_tensor value)
+{
+    if (is_free(step, name))
+        log_plain(step, name, value);
+}
+
+void fg_step_log_weighted(fg_step *step, const char *name, fg_tensor value, fg_tensor weight)
+{
+    if (is_free(step, name))
+        log_weighted(step, name, value, weight);
+}
+
+/* ---- the loss -------------------------------------------------------------------------------- */
+
+void fg_step_set_weight(fg_step *step, fg_tensor weight)
+{
+    const fg_type *type = fg_tensor_type(weight);
+    char text[96];
+    if (fgi_is_poison(weight))
+        return;
+    if (type->rank != 0 || type->dtype == FG_BOOL)
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "set_weight: is %s, but must be a number: the denominator of the "
+                             "loss",
+                             fg_type_format(type, text, sizeof text));
+    else
+        step->weight = fg_stop_gradient(fg_cast(weight, FG_F32));
+}
+
+void fgi_step_log_loss(fg_step *step, fg_tensor loss)
+{
+    if (step->weight.handle == 0)
+        log_plain(step, loss_name, loss);
+    else
+        log_weighted(step, loss_name, loss, step->weight);
+}
+
+fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
+{
+    fg_tensor weight;
+    if (step->weight.handle != 0)
+        return step->weight;
+    const kind denominator = denominator_of(loss, step->count, &weight);
+    if (denominator == WEIGHTS)
+        return fg_stop_gradient(fg_cast(weight, FG_F32));
+    if (denominator == SEVERAL)
+        return fgi_trace_fail(step->trace, FG_EINVAL,
+                              "the loss combines means with different denominators, such as the "
+                              "tokens and the samples of a batch, or is no longer linear in one: "
+                              "the batches of a step (accumulate_grad_batches) can't be weighted\n"
+                              "return one mean, or call fg_step_set_weight with the "
+                              "weight of the batch's loss");
+    return step->count;
+}
+
+/* ---- classification -------------------------------------------------------------------------- */
+
+static bool is_checked(fg_step *step, fg_tensor logits, fg_tensor label)
+{
+    const fg_type *x = fg_tensor_type(logits), *y = fg_tensor_type(label);
+    char a[96], b[96];
+    if (fgi_is_poison(logits) || fgi_is_poison(label))
+        return false;
+    if (x->rank != 2 || y->rank != 1 || x->dim[0] != y->dim[0])
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log_classification(%s, %s): expected logits [B, C] and labels [B]",
+                             fg_type_format(x, a, sizeof a), fg_type_format(y, b, sizeof b));
+    else if (!fg_dtype_is_float(x->dtype) || y->dtype != FG_S32)
+        (void)fgi_trace_fail(step->trace, FG_EDTYPE,
+                             "log_classification(%s, %s): expected floating logits and s32 labels",
+                             fg_type_format(x, a, sizeof a), fg_type_format(y, b, sizeof b));
+    return fg_trace_error(step->trace, NULL) == FG_OK;
+}
+
+/* Whether the step is one of a validation or a test. */
+static bool counts_samples(const fg_step *step)
+{
+    return step->stage->kind == FGI_VAL || step->stage->kind == FGI_TEST;
+}
+
+/* f32[B] as f32[B, 1] */
+static fg_tensor column(fg_tensor value)
+{
+    return fg_reshape(fg_cast(value, FG_F32), FG_DIMS(fg_tensor_dim(value, 0), 1));
+}
+
+/* In validation and test, keeps values of each sample, T[B] (sample_rows.h). Class indices are
+ * exact in f32: there are fewer than 2^24. */
+static void keep_rows(fg_step *step, fg_tensor target, fg_tensor prediction, fg_tensor loss)
+{
+    const fg_tensor parts[FGI_ROW_VALUES] = {column(target), column(prediction), column(loss)};
+    if (counts_samples(step))
+        step->rows = fg_concat(parts, FGI_ROW_VALUES, 1);
+}
+
+static void count_classes(fg_step *step, fg_tensor logits, fg_tensor label)
+{
+    fgi_metrics *metrics = &step->stage->metrics;
+    const int64_t classes = fg_tensor_dim(logits, 1);
+    static const char *const names[] = {"f1", "precision", "recall"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (fgi_metrics_has(metrics, names[i]) || !fgi_metrics_has_room(metrics, 3)) {
+            (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                                 "log_classification: '%s' is logged twice in one step, or there "
+                                 "are more than %d metrics",
+                                 names[i], FG_MAX_METRICS);
+            return;
+        }
+    const fg_tensor x = fg_cast(logits, FG_F32), predicted = fg_argmax(logits);
+    const fg_tensor actual = fg_one_hot(label, classes, FG_F32);
+    const fg_tensor guess = fg_one_hot(predicted, classes, FG_F32);
+    const fg_tensor zero = fgi_full_like(actual, 0);
+    const fg_tensor counts[FGI_CLASS_COUNTS] = {fg_sum(actual, 1, (const int[]){0}),
+                                                fg_sum(guess, 1, (const int[]){0}),
+                                                fg_sum(fg_mul(actual, guess), 1, (const int[]){0})};
+    const fg_tensor log_p = fg_where(fg_ne(actual, zero), fg_log_softmax(x), zero);
+    step->class_counts = fg_concat(counts, FGI_CLASS_COUNTS, 0);
+    metrics->classes = classes;
+    keep_rows(step, label, predicted, fg_neg(fg_sum(log_p, 1, (const int[]){1})));
+}
+
+void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label)
+{
+    if (!is_checked(step, logits, label))
+        return;
+    fg_step_log(step, "acc", fg_accuracy(logits, label));
+    if (counts_samples(step) && fg_trace_error(step->trace, NULL) == FG_OK)
+        count_classes(step, logits, label);
+}
+
+/* ---- regression ------------------------------------------------------------------------------ */
+
+/* Sets the rule of the metric logged last. */
+static void set_rule(fg_step *step, fgi_metric_rule rule)
+{
+    fgi_stage *stage = step->stage;
+    if (stage->kind != FGI_PREDICT && fg_trace_error(step->trace, NULL) == FG_OK)
+        stage->metrics.rule[stage->metrics.count - 1] = rule;
+}
+
+/* One value per sample. */
+static fg_tensor by_sample(fg_tensor value)
+{
+    return fg_tensor_type(value)->rank == 1 ? value : fg_mean(value, 1, (const int[]){1});
+}
+
+static bool is_regression_checked(fg_step *step, fg_tensor prediction, fg_tensor target)
+{
+    const fg_type *p = fg_tensor_type(prediction), *y = fg_tensor_type(target);
+    char a[96], b[96];
+    if (fgi_is_poison(prediction) || fgi_is_poison(target))
+        return false;
+    if (!fg_dtype_is_float(p->dtype) || !fg_dtype_is_float(y->dtype))
+        (void)fgi_trace_fail(step->trace, FG_EDTYPE,
+                             "log_regression(%s, %s): expected floating predictions and targets",
+                             fg_type_format(p, a, sizeof a), fg_type_format(y, b, sizeof b));
+    else if (p->rank < 1 || p->rank > 2 || p->rank != y->rank ||
+             memcmp(p->dim, y->dim, (size_t)p->rank * sizeof p->dim[0]) != 0)
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log_regression(%s, %s): expected two tensors [B] or [B, K] of the "
+                             "same shape",
+                             fg_type_format(p, a, sizeof a), fg_type_format(y, b, sizeof b));
+    return fg_trace_error(step->trace, NULL) == FG_OK;
+}
+
+void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor target,
+                            const fg_regression_options *opt)
+{
+    const double unit = opt != NULL && opt->unit != 0 ? opt->unit : 1;
+    const double center = opt != NULL ? opt->center : 0;
+    if (!fgi_trace_check_reserved(step->trace, FGI_RESERVED(fg_regression_options, opt)))
+        return;
+    if (!(unit > 0) || !isfinite(unit) || !isfinite(center)) {
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log_regression: unit %g and center %g: expected a unit above 0 and "
+                             "finite numbers",
+                             unit, center);
+        return;
+    }
+    if (!is_regression_checked(step, prediction, target))
+        return;
+    prediction = fg_cast(prediction, FG_F32);
+    target = fg_cast(target, FG_F32);
+    const fg_tensor error = fg_sub(prediction, target);
+    fg_step_log(step, "mae", by_sample(fg_abs(error)));
+    set_rule(step, (fgi_metric_rule){FGI_SCALED, unit});
+    fg_step_log(step, "rmse", by_sample(fg_mul(error, error)));
+    set_rule(step, (fgi_metric_rule){FGI_ROOT, unit});
+    if (fg_tensor_type(target)->rank != 1)
+        return;
+    keep_rows(step, target, prediction, fg_abs(error));
+    const fg_tensor centered = fg_add_scalar(target, -center);
+    fg_step_log(step, "r2", centered);
+    set_rule(step, (fgi_metric_rule){.kind = FGI_DETERMINATION});
+    fg_step_log(step, "r2_squares", fg_mul(centered, centered));
+    set_rule(step, (fgi_metric_rule){.kind = FGI_HIDDEN});
+}

@@ -1,0 +1,745 @@
+/* load_weights.c - matches tensors of a file to variables. The whole module is matched before the
+ * first variable is set, so that a failure changes nothing and the report lists all mismatches.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/reserved.h"
+#include "base/text.h"
+#include "input/json_file.h"
+#include "optim/optimizer.h"
+#include "trace/trace.h"
+#include "train/weights/weight_files.h"
+
+/* Everything that a report owns is in one of these blocks. */
+typedef struct matching {
+    const fg_ckpt *ckpt;
+    const char *path;
+    const fg_load_options *options;
+    fg_load_entry *entries; /* of the variables, then of unexpected tensors */
+    struct {
+        fg_variable *variable; /* NULL for a tensor */
+        size_t tensor;         /* index in the checkpoint */
+    } * of;                    /* by entry */
+    bool *is_used;             /* by tensor */
+    size_t count, outside;     /* tensors without the prefix */
+    size_t counts[5];
+} matching;
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/* Floating-point dtypes are converted, others must be equal. */
+static bool fits(const fg_type *found, const fg_type *expected)
+{
+    fg_type type = *found;
+    if (fg_dtype_is_float(found->dtype) && fg_dtype_is_float(expected->dtype))
+        type.dtype = expected->dtype;
+    return fg_type_equal(&type, expected);
+}
+
+static fg_status missing(const char *path, const char *name, const fg_type *expected, fg_error *err)
+{
+    char want[96];
+    return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
+                    fg_type_format(expected, want, sizeof want));
+}
+
+static const char *type_text(const fg_tensor_info *info, char *text, size_t size)
+{
+    return info->stored != NULL ? info->stored : fg_type_format(&info->type, text, size);
+}
+
+static fg_status mismatched(const char *path, const char *name, const fg_tensor_info *found,
+                            const fg_type *expected, fg_error *err)
+{
+    char want[96], have[96];
+    return fgi_fail(
+        err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model%s", path, name,
+        type_text(found, have, sizeof have), fg_type_format(expected, want, sizeof want),
+        found->stored != NULL ? "\nthis dtype or rank is not supported: convert the tensor" : "");
+}
+
+/* Sets the variable from the tensor with that name; `path` is for messages. */
+static fg_status load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
+                            const char *name, fg_variable *variable, fg_error *err)
+{
+    size_t index = 0;
+    const fg_type expected = fgi_file_type(variable);
+    if (!fg_ckpt_find(ckpt, part, name, &index))
+        return missing(path, name, &expected, err);
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
+    if (!fits(&info->type, &expected))
+        return mismatched(path, name, info, &expected, err);
+    return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
+}
+
+/* ---- the match ------------------------------------------------------------------------------- */
+
+static size_t model_tensors(const fg_ckpt *ckpt)
+{
+    size_t count = 0;
+    while (fg_ckpt_info(ckpt, count) != NULL && fg_ckpt_info(ckpt, count)->part == FG_CKPT_MODEL)
+        count++;
+    return count;
+}
+
+static const char *prefix_of(const matching *p)
+{
+    return p->options->prefix != NULL ? p->options->prefix : "";
+}
+
+static bool is_skipped(const matching *p, const char *name)
+{
+    for (size_t i = 0; i < p->options->skip_count; i++)
+        if (fnmatch(p->options->skip[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* The index of the tensor for a variable. */
+static fg_status find(const matching *p, const char *name, bool *out_found, size_t *out_index,
+                      fg_error *err)
+{
+    fgi_buf full = {0};
+    fgi_buf_printf(&full, "%s%s", prefix_of(p), name);
+    const fg_status status = fgi_buf_status(&full, err);
+    *out_found = status == FG_OK && fg_ckpt_find(p->ckpt, FG_CKPT_MODEL, full.data, out_index);
+    fgi_buf_fini(&full);
+    return status;
+}
+
+static void add(matching *p, const fg_load_entry *entry)
+{
+    p->entries[p->count++] = *entry;
+    p->counts[entry->outcome]++;
+}
+
+static fg_status match_variable(matching *p, fg_variable *variable, fg_error *err)
+{
+    bool is_found = false;
+    size_t index = 0;
+    fg_load_entry entry = {.name = fg_variable_name(variable), .expected = fgi_file_type(variable)};
+    FGI_TRY(find(p, entry.name, &is_found, &index, err));
+    if (is_found) {
+        entry.found = fg_ckpt_info(p->ckpt, index)->type;
+        p->is_used[index] = true;
+    }
+    if (is_skipped(p, entry.name))
+        entry.outcome = FG_LOAD_SKIPPED;
+    else if (!is_found)
+        entry.outcome = FG_LOAD_MISSING;
+    else if (!fits(&entry.found, &entry.expected))
+        entry.outcome = FG_LOAD_MISMATCHED;
+    p->of[p->count].variable = variable;
+    p->of[p->count].tensor = index;
+    add(p, &entry);
+    return FG_OK;
+}
+
+static fg_status match_all(matching *p, const fg_module *module, fg_error *err)
+{
+    const size_t there = model_tensors(p->ckpt), size = strlen(prefix_of(p));
+    const size_t most = fg_module_variable_count(module) + there + 1;
+    p->entries = fgi_calloc(most, sizeof *p->entries);
+    p->of = fgi_calloc(most, sizeof *p->of);
+    p->is_used = fgi_calloc(there + 1, sizeof *p->is_used);
+    if (p->entries == NULL || p->of == NULL || p->is_used == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < fg_module_variable_count(module); i++) {
+        fg_variable *variable = fg_module_variable_at(module, i);
+        if (fg_variable_kind_of(variable) != FG_STATE)
+            FGI_TRY(match_variable(p, variable, err));
+    }
+    for (size_t i = 0; i < there; i++) {
+        const fg_tensor_info *info = fg_ckpt_info(p->ckpt, i);
+        const bool is_outside = strncmp(info->name, prefix_of(p), size) != 0;
+        p->outside += is_outside;
+        if (!is_outside && !p->is_used[i])
+            add(p, &(fg_load_entry){
+                       .name = info->name, .outcome = FG_LOAD_UNEXPECTED, .found = info->type});
+    }
+    return FG_OK;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->entries[i].outcome == outcome)
+            return &p->entries[i];
+    return NULL;
+}
+
+static const fg_tensor_info *tensor_of(const matching *p, const fg_load_entry *entry)
+{
+    return fg_ckpt_info(p->ckpt, p->of[entry - p->entries].tensor);
+}
+
+/* The first names of variables, or of tensors. */
+static void put_names(fgi_buf *out, const matching *p, bool of_tensors, size_t most)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const fg_load_entry *entry = &p->entries[i];
+        if ((entry->outcome == FG_LOAD_UNEXPECTED) != of_tensors || shown > most)
+            continue;
+        fgi_buf_printf(out, "%s%s", shown > 0 ? ", " : "", shown < most ? entry->name : "...");
+        shown++;
+    }
+    if (shown == 0)
+        fgi_buf_puts(out, "none");
+}
+
+/* A pattern that matches nothing is an error. */
+static fg_status check_patterns(const matching *p, fg_error *err)
+{
+    for (size_t i = 0; i < p->options->skip_count; i++) {
+        const char *pattern = p->options->skip[i];
+        bool is_matched = false;
+        for (size_t k = 0; k < p->count && !is_matched; k++)
+            is_matched = p->of[k].variable != NULL && fnmatch(pattern, p->entries[k].name, 0) == 0;
+        if (is_matched)
+            continue;
+        fgi_buf names = {0};
+        put_names(&names, p, false, 6);
+        const fg_status status =
+            fgi_fail(err, FG_ENOTFOUND, "skip '%s' matches no variable: the module has %s", pattern,
+                     names.data != NULL ? names.data : "");
+        fgi_buf_fini(&names);
+        return status;
+    }
+    return FG_OK;
+}
+
+/* Tensors without the prefix are not among the entries. */
+static void put_outside(fgi_buf *out, const matching *p, size_t most)
+{
+    for (size_t i = 0; i < most && fg_ckpt_info(p->ckpt, i) != NULL; i++)
+        fgi_buf_printf(out, "%s%s", i > 0 ? ", " : "", fg_ckpt_info(p->ckpt, i)->name);
+    fgi_buf_puts(out, model_tensors(p->ckpt) > most ? ", ..." : "");
+}
+
+static fg_status nothing_fits(const matching *p, fg_error *err)
+{
+    fgi_buf names = {0};
+    const bool has_prefix = *prefix_of(p) != '\0';
+    const bool is_prefix_wrong = has_prefix && p->counts[FG_LOAD_UNEXPECTED] == 0;
+    if (is_prefix_wrong)
+        fgi_buf_printf(&names, "no tensor's name starts with '%s'", prefix_of(p));
+    else
+        fgi_buf_printf(&names, "no tensor%s%s%s matches a variable of the module",
+                       has_prefix ? " whose name starts with '" : "", prefix_of(p),
+                       has_prefix ? "'" : "");
+    fgi_buf_puts(&names, ": the file has ");
+    if (is_prefix_wrong)
+        put_outside(&names, p, 4);
+    else
+        put_names(&names, p, true, 4);
+    fgi_buf_puts(&names, "; the module has ");
+    put_names(&names, p, false, 4);
+    const fg_status status = fgi_fail(err, FG_EFORMAT, "%s: %s", p->path,
+                                      names.data != NULL ? names.data : "nothing matches");
+    fgi_buf_fini(&names);
+    return status;
+}
+
+static fg_status check(const matching *p, fg_error *err)
+{
+    const fg_load_options *o = p->options;
+    const size_t variables = p->count - p->counts[FG_LOAD_UNEXPECTED];
+    FGI_TRY(check_patterns(p, err));
+    if (variables > 0 && p->counts[FG_LOAD_MISSING] == variables)
+        return o->allow_missing || *prefix_of(p) != '\0'
+                   ? nothing_fits(p, err)
+                   : missing(p->path, p->entries[0].name, &p->entries[0].expected, err);
+    const fg_load_entry *entry = first_of(p, FG_LOAD_MISSING);
+    if (entry != NULL && !o->allow_missing)
+        return missing(p->path, entry->name, &entry->expected, err);
+    entry = first_of(p, FG_LOAD_MISMATCHED);
+    if (entry != NULL && !o->allow_mismatch)
+        return mismatched(p->path, entry->name, tensor_of(p, entry), &entry->expected, err);
+    entry = first_of(p, FG_LOAD_UNEXPECTED);
+    if (entry != NULL && o->deny_unexpected)
+        return fgi_fail(err, FG_EFORMAT, "%s: '%s' matches no variable of the module", p->path,
+                        entry->name);
+    if (variables > 0 && p->counts[FG_LOAD_DONE] == 0)
+        return nothing_fits(p, err);
+    return FG_OK;
+}
+
+/* ---- the report ------------------------------------------------------------------------------ */
+
+static void put_entry(fgi_buf *out, const matching *p, const fg_load_entry *entry, bool is_first)
+{
+    char found[96], expected[96];
+    fgi_buf_printf(out, "%s%s", is_first ? "" : ", ", entry->name);
+    if (entry->outcome == FG_LOAD_MISMATCHED)
+        fgi_buf_printf(out, " (%s, not %s)", type_text(tensor_of(p, entry), found, sizeof found),
+                       fg_type_format(&entry->expected, expected, sizeof expected));
+}
+
+/* If loading fails, no variable is changed: the report only lists what would match. */
+static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
+{
+    static const char *const titles[] = {
+        [FG_LOAD_SKIPPED] = "skipped",
+        [FG_LOAD_MISSING] = "not in the file",
+        [FG_LOAD_MISMATCHED] = "with a different shape in the file",
+        [FG_LOAD_UNEXPECTED] = "in the file only",
+    };
+    fgi_buf_printf(out, "%s: %zu of %zu variables %s", p->path, p->counts[FG_LOAD_DONE],
+                   p->count - p->counts[FG_LOAD_UNEXPECTED],
+                   is_loaded ? "loaded" : "match, none was loaded");
+    if (p->outside > 0)
+        fgi_buf_printf(out, "; %zu tensor%s without the prefix '%s' ignored", p->outside,
+                       fgi_s(p->outside), prefix_of(p));
+    for (int outcome = FG_LOAD_SKIPPED; outcome <= FG_LOAD_UNEXPECTED; outcome++) {
+        bool is_first = true;
+        if (p->counts[outcome] > 0)
+            fgi_buf_printf(out, "\n  %s: ", titles[outcome]);
+        for (size_t i = 0; i < p->count; i++)
+            if (p->entries[i].outcome == (fg_load_outcome)outcome) {
+                put_entry(out, p, &p->entries[i], is_first);
+                is_first = false;
+            }
+    }
+}
+
+/* The checkpoint is closed before the report is read, so names are copied, after the text. */
+static fg_status fill_report(const matching *p, bool is_loaded, fg_load_report *report,
+                             fg_error *err)
+{
+    fgi_buf text = {0};
+    put_text(&text, p, is_loaded);
+    fgi_buf_putc(&text, '\0');
+    const size_t names = text.size;
+    for (size_t i = 0; i < p->count; i++)
+        fgi_buf_add(&text, p->entries[i].name, strlen(p->entries[i].name) + 1);
+    fg_status status = fgi_buf_status(&text, err);
+    fg_load_entry *entries = fgi_calloc(p->count + 1, sizeof *entries);
+    char *block = status == FG_OK ? fgi_buf_take(&text) : NULL;
+    fgi_buf_fini(&text);
+    if (entries == NULL || block == NULL) {
+        fgi_free(entries);
+        fgi_free(block);
+        return fgi_no_memory(err);
+    }
+    const char *name = block + names;
+    for (size_t i = 0; i < p->count; i++) {
+        entries[i] = p->entries[i];
+        entries[i].name = name;
+        name += strlen(name) + 1;
+    }
+    *report = (fg_load_report){.entries = entries, .entry_count = p->count, .text = block};
+    memcpy(report->counts, p->counts, sizeof report->counts);
+    return FG_OK;
+}
+
+void fg_load_report_fini(fg_load_report *report)
+{
+    fgi_free((void *)report->entries);
+    fgi_free((void *)report->text);
+    *report = (fg_load_report){0};
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static fg_status set_all(const matching *p, fg_error *err)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->entries[i].outcome == FG_LOAD_DONE)
+            FGI_TRY(fgi_set_from_file(p->of[i].variable, p->entries[i].found.dtype,
+                                      fg_ckpt_data(p->ckpt, p->of[i].tensor), err));
+    return FG_OK;
+}
+
+fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
+                           const fg_load_options *options, fg_load_report *report, fg_error *err)
+{
+    static const fg_load_options strict;
+    matching p = {.ckpt = ckpt, .path = path, .options = options != NULL ? options : &strict};
+    fg_status status;
+    FGI_DONE(match_all(&p, module, err));
+    status = check(&p, err);
+    if (report != NULL && fill_report(&p, status == FG_OK, report, NULL) != FG_OK)
+        status = fgi_no_memory(err);
+    if (status == FG_OK)
+        status = set_all(&p, err);
+done:
+    fgi_free(p.is_used);
+    fgi_free(p.of);
+    fgi_free(p.entries);
+    return status;
+}
+
+/* ---- optimizers and states ------------------------------------------------------------------- */
+
+/* ---- names for messages ---------------------------------------------------------------------- */
+
+/* A list of names for a message: the first few, and how many more. */
+typedef struct name_list {
+    fgi_buf text;
+    size_t count;
+} name_list;
+
+static void list_name(name_list *list, const char *name)
+{
+    enum { SHOWN = 4 };
+    if (list->count < SHOWN)
+        fgi_buf_printf(&list->text, "%s'%s'", list->count > 0 ? ", " : "", name);
+    else if (list->count == SHOWN)
+        fgi_buf_puts(&list->text, ", ...");
+    list->count++;
+}
+
+/* "path: what: 'a', 'b'", unless the list is empty. */
+static void warn_of(const char *path, const char *what, name_list *list)
+{
+    if (list->count > 0 && list->text.data != NULL)
+        fgi_log(FG_LOG_WARNING, "%s: %s: %s", path, what, list->text.data);
+    fgi_buf_fini(&list->text);
+}
+
+/* ---- the optimizer --------------------------------------------------------------------------- */
+
+/* Whether the parameter was frozen when the checkpoint was written. */
+static bool was_frozen(const json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *other = json_string_value(json_array_get(list, i));
+        if (other != NULL && strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Warns if a run continues with other parameters frozen than before. */
+static void compare_frozen(const fg_optimizer *optimizer, const json_t *frozen, const char *path)
+{
+    name_list now_trained = {0}, now_frozen = {0};
+    for (size_t i = 0; i < fg_optimizer_parameter_count(optimizer); i++) {
+        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
+        const char *name = fg_variable_name(parameter);
+        const bool before = was_frozen(frozen, name), now = !fg_variable_is_trainable(parameter);
+        if (before != now)
+            list_name(now ? &now_frozen : &now_trained, name);
+    }
+    warn_of(path, "parameters that were frozen are trained now", &now_trained);
+    warn_of(path, "parameters that were trained are frozen now", &now_frozen);
+}
+
+/* The checkpoint does not have this variable of the optimizer. */
+static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path,
+                             const json_t *frozen, fg_error *err)
+{
+    fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+    const char *name = fg_variable_name(variable);
+    const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
+    int32_t step = 0;
+    /* a run with another precision had no loss scale, and older versions no health */
+    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name))
+        return FG_OK;
+    if (parameter == NULL || !was_frozen(frozen, fg_variable_name(parameter)))
+        return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);
+    FGI_TRY(fgi_variable_read_as(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step,
+                                 "optimizer", err));
+    return fgi_optimizer_start_late(optimizer, parameter, step, err);
+}
+
+/* The variables that the checkpoint needs, and no updates missed but those it counts. */
+static fg_status expect_variables(fg_optimizer *optimizer, const fg_ckpt *ckpt, fg_ckpt_part part,
+                                  fg_error *err)
+{
+    const int32_t zero = 0;
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
+        if (fg_ckpt_info(ckpt, i)->part == part)
+            FGI_TRY(fgi_optimizer_expect(optimizer, fg_ckpt_info(ckpt, i)->name, err));
+    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        if (fgi_optimizer_is_missed(fg_variable_name(variable)))
+            FGI_TRY(fg_variable_set(variable, &zero, sizeof zero, err));
+    }
+    return FG_OK;
+}
+
+fg_status fgi_optimizer_load(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
+                             fg_ckpt_part part, const json_t *frozen, fg_error *err)
+{
+    FGI_TRY(expect_variables(optimizer, ckpt, part, err));
+    /* the first is the number of updates; loading an absent variable may add to the list */
+    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        size_t index = 0;
+        if (fg_ckpt_find(ckpt, part, fg_variable_name(variable), &index))
+            FGI_TRY(load_named(ckpt, path, part, fg_variable_name(variable), variable, err));
+        else
+            FGI_TRY(load_absent(optimizer, i, path, frozen, err));
+    }
+    compare_frozen(optimizer, frozen, path);
+    return FG_OK;
+}
+
+/* ---- state of the module --------------------------------------------------------------------- */
+
+/* Names in the checkpoint that match no variable of the module. */
+static void list_extra(const fg_module *module, const fg_ckpt *ckpt, name_list *extra)
+{
+    const size_t skip = strlen(FGI_MODULE_STATE);
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+        if (info->part != FG_CKPT_STATE || strncmp(info->name, FGI_MODULE_STATE, skip) != 0)
+            continue;
+        const fg_variable *variable = fg_module_find(module, info->name + skip);
+        if (variable == NULL || fg_variable_kind_of(variable) != FG_STATE)
+            list_name(extra, info->name + skip);
+    }
+}
+
+/* Checkpoints of older versions have none of it: such state keeps its initial value. */
+fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
+                                fg_error *err)
+{
+    fg_status status = FG_OK;
+    name_list missing = {0}, extra = {0};
+    for (size_t i = 0; i < fg_module_variable_count(module) && status == FG_OK; i++) {
+        fg_variable *variable = fg_module_variable_at(module, i);
+        fgi_buf name = {0};
+        size_t index = 0;
+        if (fg_variable_kind_of(variable) != FG_STATE)
+            continue;
+        fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
+        status = fgi_buf_status(&name, err);
+        if (status == FG_OK && !fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index))
+            list_name(&missing, fg_variable_name(variable));
+        else if (status == FG_OK)
+            status = load_named(ckpt, path, FG_CKPT_STATE, name.data, variable, err);
+        fgi_buf_fini(&name);
+    }
+    list_extra(module, ckpt, &extra);
+    warn_of(path,
+            "state variables of the module that it does not contain keep their initial values",
+            &missing);
+    warn_of(path, "state variables in it that the module does not have are ignored", &extra);
+    return status;
+}
+
+/* ---- files of loops without a Trainer -------------------------------------------------------- */
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+/* The number of steps done. */
+static int64_t steps_done(const fg_optimizer *optimizer)
+{
+    if (optimizer == NULL || !optimizer->place.has_run)
+        return 0;
+    return optimizer->place.step_now + (optimizer->place.has_begun ? 0 : 1);
+}
+
+/* The frozen parameters as a JSON list; fgi_buf_fini(out). */
+static fg_status frozen_text(const fg_optimizer *optimizer, fgi_buf *out, fg_error *err)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; optimizer != NULL && i < fg_optimizer_parameter_count(optimizer); i++) {
+        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
+        if (!fg_variable_is_trainable(parameter))
+            ok = ok && json_array_append_new(list, json_string(fg_variable_name(parameter))) == 0;
+    }
+    ok = ok && fgi_json_write(list, JSON_COMPACT, out);
+    json_decref(list);
+    fgi_buf_putc(out, '\0');
+    return ok ? fgi_buf_status(out, err) : fgi_no_memory(err);
+}
+
+fg_status fg_module_save(const fg_module *module, const char *path, fg_error *err)
+{
+    fgi_host_copy copy = {0};
+    fg_status status;
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_module_save: no module");
+    FGI_TRY(fg_module_error(module, err));
+    FGI_DONE(fgi_host_copy_init(&copy, module, NULL, 0, err));
+    FGI_DONE(fgi_host_copy_model(&copy, module, err));
+    FGI_DONE(fgi_host_copy_await(&copy, err));
+    FGI_DONE(fgi_host_copy_turn(&copy, err));
+    FGI_DONE(fg_safetensors_write(path, copy.tensors, copy.count, NULL, err));
+done:
+    fgi_host_copy_fini(&copy);
+    return status;
+}
+
+fg_status fg_optimizer_save(const fg_optimizer *optimizer, const char *path, fg_error *err)
+{
+    fgi_host_copy copy = {0};
+    fgi_buf frozen = {0};
+    fg_status status;
+    char steps[24];
+    if (optimizer == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_optimizer_save: no optimizer");
+    (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
+    FGI_DONE(frozen_text(optimizer, &frozen, err));
+    const char *const metadata[] = {FGI_STEP_KEY, steps, FGI_FROZEN_META, frozen.data, NULL};
+    FGI_DONE(fgi_host_copy_init(&copy, NULL, optimizer, 0, err));
+    FGI_DONE(fgi_host_copy_optimizer(&copy, optimizer, err));
+    FGI_DONE(fgi_host_copy_await(&copy, err));
+    FGI_DONE(fgi_host_copy_turn(&copy, err));
+    FGI_DONE(fg_safetensors_write(path, copy.tensors, copy.count, metadata, err));
+done:
+    fgi_buf_fini(&frozen);
+    fgi_host_copy_fini(&copy);
+    return status;
+}
+
+static fg_status gather(fgi_host_copy *copy, const fg_module *module, const fg_optimizer *optimizer,
+                        fg_error *err)
+{
+    FGI_TRY(fgi_host_copy_init(copy, module, optimizer, 0, err));
+    FGI_TRY(fgi_host_copy_model(copy, module, err));
+    if (optimizer != NULL)
+        FGI_TRY(fgi_host_copy_optimizer(copy, optimizer, err));
+    FGI_TRY(fgi_host_copy_state(copy, module, err));
+    FGI_TRY(fgi_host_copy_await(copy, err));
+    return fgi_host_copy_turn(copy, err);
+}
+
+fg_status fg_training_save(const char *path, const fg_module *module, const fg_optimizer *optimizer,
+                           const fg_training_options *options, fg_error *err)
+{
+    static const fg_training_options none;
+    const fg_training_options *o = options != NULL ? options : &none;
+    const fg_client_info *info = o->client != NULL ? fg_client_info_of(o->client) : NULL;
+    fgi_host_copy copy = {0};
+    fgi_buf frozen = {0};
+    fg_status status;
+    char steps[24];
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_training_save: no module");
+    FGI_TRY_RESERVED(fg_training_options, options, err);
+    FGI_TRY(fg_module_error(module, err));
+    (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
+    FGI_DONE(frozen_text(optimizer, &frozen, err));
+    const char *const metadata[] = {FGI_STEP_KEY, steps, FGI_FROZEN_META, frozen.data, NULL};
+    FGI_DONE(gather(&copy, module, optimizer, err));
+    const fg_ckpt_content content = {.model = copy.tensors,
+                                     .model_count = copy.model_count,
+                                     .state = copy.tensors + copy.model_count,
+                                     .state_count = copy.count - copy.model_count,
+                                     .state_json = o->state_json,
+                                     .process_index = info != NULL ? info->process_index : 0,
+                                     .process_count = info != NULL ? info->process_count : 1,
+                                     .attachments = o->attachments,
+                                     .attachment_count = o->attachment_count,
+                                     .metadata = metadata};
+    FGI_DONE(fg_ckpt_save(path, &content, err));
+done:
+    fgi_buf_fini(&frozen);
+    fgi_host_copy_fini(&copy);
+    return status;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+fg_status fg_module_load(fg_module *module, const char *path, const fg_load_options *options,
+                         fg_load_report *report, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    if (report != NULL)
+        *report = (fg_load_report){0};
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_module_load: no module");
+    FGI_TRY(fg_module_error(module, err));
+    FGI_TRY_RESERVED(fg_load_options, options, err);
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    const fg_status status = fgi_weights_load(module, ckpt, path, options, report, err);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+/* Reads the number of steps (-1: not recorded) and the frozen parameters (a new reference or NULL)
+ * from the file's metadata, or from the Trainer's state.json. */
+static int64_t look_up(const fg_ckpt *ckpt, const char *path, json_t **out_frozen)
+{
+    int64_t steps = -1;
+    json_t *root = NULL, *frozen = NULL;
+    const char *text = fg_ckpt_metadata(ckpt, FGI_STEP_KEY), *state = fg_ckpt_state_json(ckpt);
+    const char *list = fg_ckpt_metadata(ckpt, FGI_FROZEN_META);
+    if (state != NULL && fgi_json_parse(path, 0, state, strlen(state), &root, NULL) == FG_OK &&
+        json_is_integer(json_object_get(root, "step")))
+        steps = json_integer_value(json_object_get(root, "step"));
+    if (list == NULL)
+        frozen = json_incref(json_object_get(root, FGI_FROZEN_KEY));
+    else if (fgi_json_parse(path, 0, list, strlen(list), &frozen, NULL) != FG_OK)
+        frozen = NULL;
+    if (text != NULL && !fgi_parse_i64(fgi_str_of(text), &steps))
+        steps = -1;
+    json_decref(root);
+    *out_frozen = frozen;
+    return steps;
+}
+
+static fg_status load_optimizer(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
+                                int64_t *out_steps, fg_error *err)
+{
+    const bool is_folder = fg_ckpt_state_json(ckpt) != NULL;
+    json_t *frozen = NULL;
+    fg_status status;
+    *out_steps = look_up(ckpt, path, &frozen);
+    if (*out_steps < 0)
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s: does not contain the number of steps", path));
+    FGI_DONE(fgi_optimizer_load(optimizer, ckpt, path, is_folder ? FG_CKPT_STATE : FG_CKPT_MODEL,
+                                frozen, err));
+    fg_optimizer_begin_step(optimizer, *out_steps);
+done:
+    json_decref(frozen);
+    return status;
+}
+
+fg_status fg_optimizer_load(fg_optimizer *optimizer, const char *path, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    int64_t steps;
+    if (optimizer == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_optimizer_load: no optimizer");
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    const fg_status status = load_optimizer(optimizer, ckpt, path, &steps, err);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+fg_status fg_training_load(const char *path, fg_module *module, fg_optimizer *optimizer,
+                           int64_t *out_step, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    fg_status status;
+    int64_t steps = 0;
+    json_t *frozen = NULL;
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_training_load: no module");
+    FGI_TRY(fg_module_error(module, err));
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    if (fg_ckpt_state_json(ckpt) == NULL)
+        FGI_DONE(fgi_fail(err, FG_EINVAL,
+                          "%s: is a file of weights, not a checkpoint to continue from\n"
+                          "fg_module_load reads it",
+                          path));
+    FGI_DONE(fgi_weights_load(module, ckpt, path, NULL, NULL, err));
+    FGI_DONE(fgi_module_state_load(module, ckpt, path, err));
+    if (optimizer != NULL)
+        FGI_DONE(load_optimizer(optimizer, ckpt, path, &steps, err));
+    else
+        steps = look_up(ckpt, path, &frozen);
+    if (out_step != NULL)
+        *out_step = steps;
+done:
+    json_decref(frozen);
+    fg_ckpt_close(ckpt);
+    return status;
+}
