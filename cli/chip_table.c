@@ -19,7 +19,6 @@ static void put_rate(fgi_buf *out, const fgi_field *field, const json_t *row)
 static void put_units(fgi_buf *out, const fgi_field *field, const json_t *row)
 {
     const double count = fgi_json_number(row, "mxu_count"), size = fgi_json_number(row, "mxu_size");
-    (void)field;
     if (count > 0)
         fgi_buf_printf(out, "%.0f of %.0fx%.0f", count, size, size);
 }

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "input/json_file.h"
 #include "recipe/folder/run_dir.h"
+#include "doc/doc.h"
 #include "report/run_view.h"
 
 enum { METRICS_LIMIT = 1 << 30 };
@@ -43,8 +44,7 @@ static void put_row(fgi_buf *out, const json_t *row)
             strcmp(name, "wall_time") == 0)
             continue;
         fgi_buf_puts(out, separator);
-        for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
-            fgi_buf_putc(out, (char)(*at < ' ' || *at == 0x7f ? '?' : *at));
+        fgi_put_plain(out, name);
         fgi_buf_printf(out, " %.6g", fgi_json_number(row, name));
         separator = ", ";
     }

@@ -238,8 +238,7 @@ static void put_counts(fgi_doc *d, const char *title, const json_t *counts)
                            json_integer_value(count));
     }
     fgi_doc_fact(d, title, "%s", words.size > 0 ? words.data : "none");
-    d->out->failed = d->out->failed || words.failed;
-    fgi_buf_fini(&words);
+    fgi_buf_fini_part(&words, d->out);
 }
 
 static void put_spread(fgi_doc *d, const char *title, const json_t *s, const char *unit)
@@ -292,9 +291,8 @@ static void put_fields(fgi_doc *d, const json_t *fields)
     json_array_foreach(fields, i, one)
         fgi_buf_printf(&words, "%s%s %s", i > 0 ? ", " : "", fgi_json_words(one, "name"),
                        fgi_json_words(one, "type"));
-    fgi_doc_fact(d, "fields", "%s", words.size > 0 ? words.data : "");
-    d->out->failed = d->out->failed || words.failed;
-    fgi_buf_fini(&words);
+    fgi_doc_fact(d, "fields", "%s", fgi_buf_text(&words));
+    fgi_buf_fini_part(&words, d->out);
 }
 
 /* Each member of the metadata on a separate line; fractions, such as mean and std, are rounded. */

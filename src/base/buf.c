@@ -18,6 +18,12 @@ void fgi_buf_fini(fgi_buf *buf)
     *buf = (fgi_buf){0};
 }
 
+void fgi_buf_fini_part(fgi_buf *part, fgi_buf *whole)
+{
+    whole->failed = whole->failed || part->failed;
+    fgi_buf_fini(part);
+}
+
 void fgi_buf_clear(fgi_buf *buf)
 {
     buf->size = 0;
@@ -109,6 +115,24 @@ void fgi_buf_put_int(fgi_buf *buf, int64_t value)
     if (value < 0)
         *--at = '-';
     fgi_buf_add(buf, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void fgi_buf_put_json(fgi_buf *out, const char *text)
+{
+    static const char named[] = "\bb\ff\nn\rr\tt\"\"\\\\";
+    fgi_buf_putc(out, '"');
+    for (; *text; text++) {
+        const char *escape = named;
+        while (*escape && *escape != *text)
+            escape += 2;
+        if (*escape)
+            fgi_buf_printf(out, "\\%c", escape[1]);
+        else if ((unsigned char)*text < 0x20)
+            fgi_buf_printf(out, "\\u%04x", (unsigned char)*text);
+        else
+            fgi_buf_putc(out, *text);
+    }
+    fgi_buf_putc(out, '"');
 }
 
 fg_status fgi_buf_status(const fgi_buf *buf, fg_error *err)

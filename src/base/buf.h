@@ -18,6 +18,13 @@ typedef struct fgi_buf {
 } fgi_buf;
 
 void fgi_buf_fini(fgi_buf *buf);
+/* The same of a part of `whole`, which fails if the part has. */
+void fgi_buf_fini_part(fgi_buf *part, fgi_buf *whole);
+/* The text; "" if there is none. */
+static inline const char *fgi_buf_text(const fgi_buf *buf)
+{
+    return buf->data != NULL ? buf->data : "";
+}
 /* Empties the buffer, keeps its memory and clears `failed`. */
 void fgi_buf_clear(fgi_buf *buf);
 /* Removes the spaces at the end. */
@@ -29,6 +36,8 @@ void fgi_buf_printf(fgi_buf *buf, const char *format, ...) FG_PRINTF(2, 3);
 void fgi_buf_vprintf(fgi_buf *buf, const char *format, va_list args) FG_PRINTF(2, 0);
 /* Appends a signed decimal number; faster than printf, for the hot path of the emitter. */
 void fgi_buf_put_int(fgi_buf *buf, int64_t value);
+/* Appends UTF-8 text as a JSON string, with its quotes. */
+void fgi_buf_put_json(fgi_buf *out, const char *text);
 /* FG_OK or FG_ENOMEM. */
 fg_status fgi_buf_status(const fgi_buf *buf, fg_error *err);
 /* Returns the text, which the caller then owns (fgi_free); the buffer is empty afterwards. NULL if

@@ -9,22 +9,6 @@
 /* The built-in rows (callback_rows.c). */
 extern const fg_entry *const fgi_callback_rows[];
 extern const size_t fgi_callback_row_count;
-#define FGI_CALLBACK_ROWS(ROW)                                                                     \
-    ROW(fgi_checkpoint_row)                                                                        \
-    ROW(fgi_early_stop_row)                                                                        \
-    ROW(fgi_timer_row)                                                                             \
-    ROW(fgi_ema_row)                                                                               \
-    ROW(fgi_swa_row)                                                                               \
-    ROW(fgi_gradient_accumulation_row)                                                             \
-    ROW(fgi_freeze_row)                                                                            \
-    ROW(fgi_lr_monitor_row)                                                                        \
-    ROW(fgi_throughput_row)                                                                        \
-    ROW(fgi_device_stats_row)                                                                      \
-    ROW(fgi_host_stats_row)                                                                        \
-    ROW(fgi_log_images_row)                                                                        \
-    ROW(fgi_prediction_writer_row)
-#define FGI_DECLARE(name) extern const fg_callback_entry name;
-FGI_CALLBACK_ROWS(FGI_DECLARE)
 
 /* The functions save and load of a callback whose state is one struct of this size. */
 size_t fgi_state_save(const void *state, size_t state_size, void *bytes, size_t size);

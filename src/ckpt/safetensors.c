@@ -394,24 +394,6 @@ static fg_status put(sink *s, const void *data, size_t size)
     return FG_OK;
 }
 
-static void put_json_string(fgi_buf *out, const char *text)
-{
-    static const char named[] = "\bb\ff\nn\rr\tt\"\"\\\\";
-    fgi_buf_putc(out, '"');
-    for (; *text; text++) {
-        const char *escape = named;
-        while (*escape && *escape != *text)
-            escape += 2;
-        if (*escape)
-            fgi_buf_printf(out, "\\%c", escape[1]);
-        else if ((unsigned char)*text < 0x20)
-            fgi_buf_printf(out, "\\u%04x", (unsigned char)*text);
-        else
-            fgi_buf_putc(out, *text);
-    }
-    fgi_buf_putc(out, '"');
-}
-
 static int by_storage(const void *left, const void *right)
 {
     const fg_ckpt_tensor *a = *(const fg_ckpt_tensor *const *)left;
@@ -467,16 +449,16 @@ static void put_metadata(fgi_buf *out, const char *const *metadata)
     for (size_t i = 0; metadata[i]; i += 2) {
         if (i > 0)
             fgi_buf_putc(out, ',');
-        put_json_string(out, metadata[i]);
+        fgi_buf_put_json(out, metadata[i]);
         fgi_buf_putc(out, ':');
-        put_json_string(out, metadata[i + 1]);
+        fgi_buf_put_json(out, metadata[i + 1]);
     }
     fgi_buf_puts(out, "}");
 }
 
 static void put_entry(fgi_buf *out, const fg_ckpt_tensor *t, uint64_t offset)
 {
-    put_json_string(out, t->name);
+    fgi_buf_put_json(out, t->name);
     fgi_buf_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(t->type.dtype));
     for (int i = 0; i < t->type.rank; i++)
         fgi_buf_printf(out, "%s%" PRId64, i > 0 ? "," : "", t->type.dim[i]);

@@ -21,12 +21,27 @@
 
 static const double fence = 4; /* interquartile ranges beyond which a value is an outlier */
 
-bool fgi_chart_has_point(const fgi_series *s, size_t i)
+enum { TICKS = 12 };
+
+typedef struct chart_axis {
+    double low, high;
+    bool is_log;
+    double tick[TICKS]; /* round values */
+    int ticks;
+} chart_axis;
+
+typedef struct chart_axes {
+    chart_axis x, y;
+    size_t above, below; /* values that are drawn at the edge */
+} chart_axes;
+
+static bool has_point(const fgi_series *s, size_t i)
 {
     return i < s->count && isfinite(s->y[i]) && (s->x == NULL || isfinite(s->x[i]));
 }
 
-double fgi_chart_value(const fgi_chart *chart, size_t s, size_t i)
+/* Point i of series s: its value, or the sum of the areas. */
+static double value_of(const fgi_chart *chart, size_t s, size_t i)
 {
     double sum = 0;
     if (!chart->is_stacked)
@@ -36,7 +51,8 @@ double fgi_chart_value(const fgi_chart *chart, size_t s, size_t i)
     return sum;
 }
 
-double fgi_axis_place(const fgi_chart_axis *a, double value)
+/* A value as a fraction of the axis, 0 to 1. */
+static double place_on(const chart_axis *a, double value)
 {
     const double low = a->is_log ? log10(a->low) : a->low;
     const double high = a->is_log ? log10(a->high) : a->high;
@@ -53,17 +69,17 @@ static double step_of(double range, int most)
     return power * (f < 1 + 1e-9 ? 1 : f < 2 + 1e-9 ? 2 : f < 5 + 1e-9 ? 5 : 10);
 }
 
-static void find_ticks(fgi_chart_axis *a, double step)
+static void find_ticks(chart_axis *a, double step)
 {
     const double first = ceil(a->low / step - 1e-9);
-    while (a->ticks < FGI_TICKS && (first + a->ticks) * step <= a->high + step * 1e-9) {
+    while (a->ticks < TICKS && (first + a->ticks) * step <= a->high + step * 1e-9) {
         a->tick[a->ticks] = (first + a->ticks) * step;
         a->ticks++;
     }
 }
 
 /* Powers of ten; of a short axis, also 2 and 5 times them, of a very short one, whole steps. */
-static void find_log_ticks(fgi_chart_axis *a, int most)
+static void find_log_ticks(chart_axis *a, int most)
 {
     static const double factors[] = {1, 2, 5};
     const double decades = log10(a->high / a->low);
@@ -72,14 +88,15 @@ static void find_log_ticks(fgi_chart_axis *a, int most)
     if (decades < 1)
         find_ticks(a, step_of(a->high - a->low, most));
     for (int power = first; decades >= 1 && power <= log10(a->high) + 1e-9; power += stride)
-        for (int i = 0; i < each && a->ticks < FGI_TICKS; i++) {
+        for (int i = 0; i < each && a->ticks < TICKS; i++) {
             const double value = factors[i] * pow(10, power);
             if (value >= a->low * (1 - 1e-9) && value <= a->high * (1 + 1e-9))
                 a->tick[a->ticks++] = value;
         }
 }
 
-const char *fgi_axis_label(double value, const char *unit, char out[32])
+/* "0.25", "120k", "610 MB" */
+static const char *label_of(double value, const char *unit, char out[32])
 {
     static const char prefixes[] = {'k', 'M', 'G', 'T', 'P'};
     int prefix = -1;
@@ -136,7 +153,7 @@ static void round_out(fgi_range *r, double step)
 
 /* The y axis of these values, which ends at whole steps; of a logarithmic one, at whole or half
  * powers of ten. Outliers may be within it after all, for that reason. */
-static void find_y(const fgi_chart *chart, double *y, size_t count, int labels, fgi_chart_axes *out)
+static void find_y(const fgi_chart *chart, double *y, size_t count, int labels, chart_axes *out)
 {
     static const double ratios[] = {
         [FGI_SCALE_AUTO] = 100, [FGI_SCALE_LINEAR] = HUGE_VAL, [FGI_SCALE_LOG] = 0};
@@ -160,20 +177,21 @@ static void find_y(const fgi_chart *chart, double *y, size_t count, int labels, 
         r.below--;
     out->above = r.above;
     out->below = r.below;
-    out->y = (fgi_chart_axis){r.is_log ? pow(10, r.low) : r.low,
-                              r.is_log ? pow(10, r.high) : r.high, .is_log = r.is_log};
+    out->y = (chart_axis){r.is_log ? pow(10, r.low) : r.low, r.is_log ? pow(10, r.high) : r.high,
+                          .is_log = r.is_log};
     if (r.is_log)
         find_log_ticks(&out->y, labels);
     else
         find_ticks(&out->y, step);
 }
 
-bool fgi_chart_find_axes(const fgi_chart *chart, int x_labels, int y_labels, fgi_chart_axes *out,
-                         fgi_buf *failed)
+/* The axes, with about so many labels. False if no value is finite. */
+static bool find_axes(const fgi_chart *chart, int x_labels, int y_labels, chart_axes *out,
+                      fgi_buf *failed)
 {
     double low = HUGE_VAL, high = -HUGE_VAL;
     size_t most = 1, used = 0;
-    *out = (fgi_chart_axes){0};
+    *out = (chart_axes){0};
     for (size_t s = 0; s < chart->count; s++)
         most += chart->series[s].count;
     double *y = fgi_calloc(most, sizeof *y);
@@ -181,8 +199,8 @@ bool fgi_chart_find_axes(const fgi_chart *chart, int x_labels, int y_labels, fgi
     for (size_t s = 0; y != NULL && s < chart->count; s++)
         for (size_t i = 0; i < chart->series[s].count; i++) {
             const fgi_series *one = &chart->series[s];
-            const double value = fgi_chart_value(chart, s, i);
-            if (!fgi_chart_has_point(one, i) || !isfinite(value))
+            const double value = value_of(chart, s, i);
+            if (!has_point(one, i) || !isfinite(value))
                 continue;
             y[used++] = value;
             low = one->x == NULL ? low : fmin(low, one->x[i]);
@@ -192,7 +210,7 @@ bool fgi_chart_find_axes(const fgi_chart *chart, int x_labels, int y_labels, fgi
     if (has_points)
         find_y(chart, y, used, y_labels, out);
     fgi_free(y);
-    out->x = (fgi_chart_axis){low, high > low ? high : low + 1, .is_log = chart->is_log_x};
+    out->x = (chart_axis){low, high > low ? high : low + 1, .is_log = chart->is_log_x};
     if (has_points && chart->is_log_x)
         find_log_ticks(&out->x, x_labels);
     else if (has_points)
@@ -201,7 +219,8 @@ bool fgi_chart_find_axes(const fgi_chart *chart, int x_labels, int y_labels, fgi
     return has_points;
 }
 
-void fgi_chart_put_title(fgi_buf *out, const fgi_chart *chart, const fgi_chart_axes *axes)
+/* The title, and " (log scale; 1 value above the plot)" if that is so. */
+static void put_axes_title(fgi_buf *out, const fgi_chart *chart, const chart_axes *axes)
 {
     const char *separator = " (";
     fgi_buf_puts(out, chart->title);
@@ -229,7 +248,7 @@ static const char marks[] = {'\0', 'o', 'x', '+', '#'};
 
 typedef struct grid {
     const fgi_chart *chart;
-    fgi_chart_axes axes;
+    chart_axes axes;
     bool is_ascii;
     int columns, rows;   /* of the area within the axes */
     int dots_x, dots_y;  /* dots per character */
@@ -269,7 +288,7 @@ static void set_line(grid *g, int x0, int y0, int x1, int y1)
 
 static int dot_y(const grid *g, double value)
 {
-    return (int)lround((1 - fgi_axis_place(&g->axes.y, value)) * (g->rows * g->dots_y - 1));
+    return (int)lround((1 - place_on(&g->axes.y, value)) * (g->rows * g->dots_y - 1));
 }
 
 static void plot(grid *g, size_t s)
@@ -279,13 +298,13 @@ static void plot(grid *g, size_t s)
     for (int x = 0; one->x == NULL && one->count > 0 && x < g->columns; x++)
         set_dot(g, x * g->dots_x, dot_y(g, one->y[0]), '-');
     for (size_t i = 0; one->x != NULL && i < one->count; i++) {
-        if (!fgi_chart_has_point(one, i)) {
+        if (!has_point(one, i)) {
             last_x = -1;
             continue;
         }
-        const double right = fgi_axis_place(&g->axes.x, one->x[i]);
+        const double right = place_on(&g->axes.x, one->x[i]);
         const int x = (int)lround(right * (g->columns * g->dots_x - 1));
-        const int y = dot_y(g, fgi_chart_value(g->chart, s, i));
+        const int y = dot_y(g, value_of(g->chart, s, i));
         if (last_x >= 0 && s == 0)
             set_line(g, last_x, last_y, x, y);
         else
@@ -312,10 +331,10 @@ static void put_cell(fgi_buf *out, const grid *g, size_t at)
 /* The label of a row, which is that of the tick next to it; "" if it has none. */
 static const char *row_label(const grid *g, int row, char out[32])
 {
-    const fgi_chart_axis *y = &g->axes.y;
+    const chart_axis *y = &g->axes.y;
     for (int i = 0; i < y->ticks; i++)
         if (dot_y(g, y->tick[i]) / g->dots_y == row)
-            return fgi_axis_label(y->tick[i], g->chart->y_unit, out);
+            return label_of(y->tick[i], g->chart->y_unit, out);
     return "";
 }
 
@@ -339,15 +358,15 @@ static void put_rows(fgi_buf *out, const grid *g)
 /* The line below the curves, and the labels below their ticks. What x is comes last. */
 static void put_x_axis(fgi_buf *out, const grid *g)
 {
-    const fgi_chart_axis *x = &g->axes.x;
+    const chart_axis *x = &g->axes.x;
     const char *name = g->chart->x_label != NULL ? g->chart->x_label : "";
     char line[MAX_COLUMNS + 1] = "", text[32];
     bool is_tick[MAX_COLUMNS] = {false};
     int used = 0;
     memset(line, ' ', (size_t)g->columns);
     for (int i = 0; i < x->ticks; i++) {
-        const int at = (int)lround(fgi_axis_place(x, x->tick[i]) * (g->columns - 1));
-        const int size = (int)strlen(fgi_axis_label(x->tick[i], NULL, text));
+        const int at = (int)lround(place_on(x, x->tick[i]) * (g->columns - 1));
+        const int size = (int)strlen(label_of(x->tick[i], NULL, text));
         const int end = g->columns - (*name != '\0' ? (int)fgi_text_columns(name) + 1 : 0);
         const int from = clamp(at - size / 2, 0, g->columns - size);
         if ((used > 0 && from < used + 1) || from + size > end)
@@ -400,13 +419,13 @@ void fgi_chart_put_text(fgi_buf *out, const fgi_chart *chart, fgi_chart_size siz
     g.dots_x = size.is_ascii ? 1 : 2;
     g.dots_y = size.is_ascii ? 1 : 4;
     const bool has_points =
-        fgi_chart_find_axes(chart, columns / 12, clamp(g.rows / 2 + 1, 2, 5), &g.axes, out);
+        find_axes(chart, columns / 12, clamp(g.rows / 2 + 1, 2, 5), &g.axes, out);
     for (int i = 0; i < g.axes.y.ticks; i++)
-        g.labels = clamp((int)strlen(fgi_axis_label(g.axes.y.tick[i], chart->y_unit, text)),
-                         g.labels, MIN_COLUMNS / 2);
+        g.labels = clamp((int)strlen(label_of(g.axes.y.tick[i], chart->y_unit, text)), g.labels,
+                         MIN_COLUMNS / 2);
     if (chart->title != NULL) {
         fgi_buf_printf(out, "%*s  ", g.labels, "");
-        fgi_chart_put_title(out, chart, &g.axes);
+        put_axes_title(out, chart, &g.axes);
         fgi_buf_putc(out, '\n');
     }
     if (!has_points) {
@@ -445,7 +464,7 @@ const char fgi_chart_style[] =
 typedef struct drawing {
     fgi_buf *out;
     const fgi_chart *chart;
-    fgi_chart_axes axes;
+    chart_axes axes;
     double left; /* makes room for the labels of the y axis */
 } drawing;
 
@@ -458,12 +477,12 @@ static int color_of(const drawing *d, size_t s)
 
 static double place_x(const drawing *d, double x)
 {
-    return d->left + fgi_axis_place(&d->axes.x, x) * (RIGHT - d->left);
+    return d->left + place_on(&d->axes.x, x) * (RIGHT - d->left);
 }
 
 static double place_y(const drawing *d, double y)
 {
-    return BOTTOM + fgi_axis_place(&d->axes.y, y) * (TOP - BOTTOM);
+    return BOTTOM + place_on(&d->axes.y, y) * (TOP - BOTTOM);
 }
 
 /* Digits are at most 10.3 pixels wide. */
@@ -471,10 +490,10 @@ static bool find_svg_axes(drawing *d)
 {
     char label[32];
     d->left = LEFT;
-    if (!fgi_chart_find_axes(d->chart, LABELS, LABELS, &d->axes, d->out))
+    if (!find_axes(d->chart, LABELS, LABELS, &d->axes, d->out))
         return false;
     for (int i = 0; i < d->axes.y.ticks; i++) {
-        fgi_axis_label(d->axes.y.tick[i], d->chart->y_unit, label);
+        label_of(d->axes.y.tick[i], d->chart->y_unit, label);
         const size_t points = strchr(label, '.') != NULL;
         d->left = fmax(d->left, 8 + 10.3 * ((double)strlen(label) - 0.5 * (double)points));
     }
@@ -491,7 +510,7 @@ static void put_axes(const drawing *d)
                        "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
                        at, at, BOTTOM, BOTTOM + 4, at, BOTTOM + 18,
                        at > RIGHT - 12 ? "end" : "middle",
-                       fgi_axis_label(d->axes.x.tick[i], NULL, label));
+                       label_of(d->axes.x.tick[i], NULL, label));
     }
     for (int i = 0; i < d->axes.y.ticks; i++) {
         const double at = place_y(d, d->axes.y.tick[i]);
@@ -499,7 +518,7 @@ static void put_axes(const drawing *d)
                        "<line class=\"grid\" x1=\"%.1f\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text "
                        "x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
                        d->left, RIGHT, at, at, d->left - 6, at + 4,
-                       fgi_axis_label(d->axes.y.tick[i], d->chart->y_unit, label));
+                       label_of(d->axes.y.tick[i], d->chart->y_unit, label));
     }
     if (d->chart->x_label == NULL)
         return;
@@ -551,14 +570,14 @@ static void put_curve(const drawing *d, size_t s)
 {
     const fgi_series *one = &d->chart->series[s];
     size_t from = 0;
-    if (one->x == NULL && fgi_chart_has_point(one, 0))
+    if (one->x == NULL && has_point(one, 0))
         fgi_buf_printf(d->out,
                        "<line class=\"curve limit s%d\" x1=\"%.1f\" x2=\"%d\" y1=\"%.1f\" "
                        "y2=\"%.1f\"/>\n",
                        color_of(d, s), d->left, RIGHT, place_y(d, one->y[0]),
                        place_y(d, one->y[0]));
     for (size_t i = 0; one->x != NULL && i <= one->count; i++) {
-        if (fgi_chart_has_point(one, i))
+        if (has_point(one, i))
             continue;
         if (i > from)
             put_line(d, one, from, i, color_of(d, s));
@@ -572,9 +591,9 @@ static void put_area(const drawing *d, size_t s)
     const fgi_series *one = &d->chart->series[s];
     fgi_buf_printf(d->out, "<polygon class=\"area s%d\" points=\"", color_of(d, s));
     for (size_t i = 0; i < one->count; i++)
-        put_point(d, one->x[i], fgi_chart_value(d->chart, s, i));
+        put_point(d, one->x[i], value_of(d->chart, s, i));
     for (size_t i = one->count; i > 0; i--)
-        put_point(d, one->x[i - 1], s > 0 ? fgi_chart_value(d->chart, s - 1, i - 1) : 0);
+        put_point(d, one->x[i - 1], s > 0 ? value_of(d->chart, s - 1, i - 1) : 0);
     fgi_buf_puts(d->out, "\"/>\n");
 }
 
@@ -617,10 +636,9 @@ static void put_words(const drawing *d)
 static void put_svg_title(const drawing *d)
 {
     fgi_buf title = {0};
-    fgi_chart_put_title(&title, d->chart, &d->axes);
-    fgi_html_text(d->out, title.data != NULL ? title.data : "");
-    d->out->failed = d->out->failed || title.failed;
-    fgi_buf_fini(&title);
+    put_axes_title(&title, d->chart, &d->axes);
+    fgi_html_text(d->out, fgi_buf_text(&title));
+    fgi_buf_fini_part(&title, d->out);
 }
 
 /* The title names a single curve. */

@@ -76,35 +76,6 @@ typedef struct fgi_chart_file {
 fg_status fgi_chart_file_write(const fgi_chart_file *file, const char *path, fg_error *err);
 fg_status fgi_chart_file_check(const char *path, fg_error *err);
 
-/* ---- axes, for the renderers ----------------------------------------------------------------- */
-
-enum { FGI_TICKS = 12 };
-
-typedef struct fgi_chart_axis {
-    double low, high;
-    bool is_log;
-    double tick[FGI_TICKS]; /* round values */
-    int ticks;
-} fgi_chart_axis;
-
-typedef struct fgi_chart_axes {
-    fgi_chart_axis x, y;
-    size_t above, below; /* values that are drawn at the edge */
-} fgi_chart_axes;
-
-/* The axes, with about so many labels. False if no value is finite. */
-bool fgi_chart_find_axes(const fgi_chart *chart, int x_labels, int y_labels, fgi_chart_axes *out,
-                         fgi_buf *failed);
-/* A value as a fraction of the axis, 0 to 1. */
-double fgi_axis_place(const fgi_chart_axis *axis, double value);
-/* "0.25", "120k", "610 MB" */
-const char *fgi_axis_label(double value, const char *unit, char out[32]);
-/* Point i of series s: its value, or the sum of the areas. */
-double fgi_chart_value(const fgi_chart *chart, size_t s, size_t i);
-bool fgi_chart_has_point(const fgi_series *series, size_t i);
-/* The title, and " (log scale; 1 value above the plot)" if that is so. */
-void fgi_chart_put_title(fgi_buf *out, const fgi_chart *chart, const fgi_chart_axes *axes);
-
 /* The range of finite values, at least one; of their logarithms, if is_log. It is logarithmic if
  * all are positive and the largest is over log_ratio times the smallest. It leaves out outliers: at
  * most one in 20 values, or one. Sorts the values, and replaces them by their logarithms. */

@@ -139,7 +139,7 @@ static void lines_begin(fgi_doc *d, const char *title)
     fgi_buf_putc(d->out, '\n');
 }
 
-static void lines_end(fgi_doc *d) { (void)d; }
+static void lines_end(fgi_doc *d) {}
 
 /* A line below the last heading. */
 static void lines_item(fgi_doc *d, const char *words)
@@ -149,11 +149,7 @@ static void lines_item(fgi_doc *d, const char *words)
     fgi_buf_putc(d->out, '\n');
 }
 
-static void lines_say(fgi_doc *d, const char *class, const char *words)
-{
-    (void)class;
-    lines_item(d, words);
-}
+static void lines_say(fgi_doc *d, const char *class, const char *words) { lines_item(d, words); }
 
 static void lines_heading(fgi_doc *d, int level, const char *words)
 {
@@ -163,7 +159,7 @@ static void lines_heading(fgi_doc *d, int level, const char *words)
     d->indent += 2;
 }
 
-static void lines_open_group(fgi_doc *d, int group) { (void)d, (void)group; }
+static void lines_open_group(fgi_doc *d, int group) {}
 
 static void lines_close_group(fgi_doc *d, int group)
 {
@@ -229,8 +225,7 @@ static size_t cell_words(fgi_buf *out, const column *c, const json_t *row, size_
         for (int i = 0; i < (int)lround(BAR * fgi_field_part(c->field, row, c->most)); i++)
             fgi_buf_putc(&raw, '#');
     fgi_put_plain(out, raw.size > 0 ? raw.data : fgi_field_is_number(c->field) ? "-" : "");
-    out->failed = out->failed || raw.failed;
-    fgi_buf_fini(&raw);
+    fgi_buf_fini_part(&raw, out);
     if (out->data == NULL)
         return 0;
     const size_t all = fgi_text_columns(out->data);
@@ -332,13 +327,11 @@ static void lines_table(fgi_doc *d, const char *class, const fgi_field *fields, 
         }
         for (size_t k = 0; k < count; k++) {
             const size_t width = cell_words(&cell, &columns[k], row, columns[k].width);
-            lines_put_cell(d->out, &columns[k], cell.data != NULL ? cell.data : "", width,
-                           k == 0 ? d->indent : 2);
+            lines_put_cell(d->out, &columns[k], fgi_buf_text(&cell), width, k == 0 ? d->indent : 2);
         }
         put_line_end(d->out);
     }
-    d->out->failed = d->out->failed || cell.failed;
-    fgi_buf_fini(&cell);
+    fgi_buf_fini_part(&cell, d->out);
 }
 
 static const form lines_form = {lines_begin,       lines_end,   lines_heading, lines_open_group,
@@ -363,7 +356,7 @@ static void put_styled(fgi_buf *out, const char *words)
     }
     fgi_buf before = {0};
     fgi_buf_add(&before, words, (size_t)(mark - words));
-    fgi_html_text(out, before.data != NULL ? before.data : "");
+    fgi_html_text(out, fgi_buf_text(&before));
     fgi_buf_printf(out, "<span class=\"%.*s\">", (int)(end - mark) - 1, mark + 1);
     fgi_html_text(out, end + 1);
     fgi_buf_puts(out, "</span>");
@@ -475,10 +468,9 @@ static void page_put_cell(fgi_buf *out, const fgi_field *f, const json_t *row, d
                                                      : 2]);
     if (f->kind == FGI_KEY)
         fgi_buf_printf(out, "<span class=\"key s%.0f\"></span>", fgi_json_number(row, "color"));
-    fgi_html_text(out, words.data != NULL ? words.data : "");
+    fgi_html_text(out, fgi_buf_text(&words));
     fgi_buf_puts(out, f->kind == FGI_FITS ? "</span>" : "");
-    out->failed = out->failed || words.failed;
-    fgi_buf_fini(&words);
+    fgi_buf_fini_part(&words, out);
 }
 
 /* <td class="n good" data-run="NAME"> */
@@ -552,14 +544,6 @@ static const form page_form = {page_begin,       page_end,   page_heading, page_
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static const char *text_of(const fgi_buf *buf) { return buf->data != NULL ? buf->data : ""; }
-
-static void done(fgi_doc *d, fgi_buf *words)
-{
-    d->out->failed = d->out->failed || words->failed;
-    fgi_buf_fini(words);
-}
-
 /* Writes what was held back; enters a group. */
 static void enter(fgi_doc *d, int group)
 {
@@ -587,7 +571,7 @@ void fgi_doc_end(fgi_doc *d)
     fgi_buf_clear(&d->heading);
     enter(d, NO_GROUP);
     d->form->end(d);
-    done(d, &d->heading);
+    fgi_buf_fini_part(&d->heading, d->out);
 }
 
 void fgi_doc_raw(fgi_doc *d) { enter(d, NO_GROUP); }
@@ -617,11 +601,11 @@ static void put_block(fgi_doc *d, int group, const char *name, const char *forma
         if (group == FACTS)
             d->form->fact(d, name, words.data);
         else if (group == LIST)
-            d->form->item(d, text_of(&words));
+            d->form->item(d, fgi_buf_text(&words));
         else
             d->form->say(d, name, words.data);
     }
-    done(d, &words);
+    fgi_buf_fini_part(&words, d->out);
 }
 
 void fgi_doc_say(fgi_doc *d, const char *class, const char *format, ...)
@@ -663,9 +647,9 @@ void fgi_doc_cards(fgi_doc *d, const fgi_field *fields, const json_t *o)
     for (; fields->name != NULL; fields++) {
         fgi_buf_clear(&words);
         fgi_field_put(&words, fields, o);
-        fgi_doc_card(d, fields->name, text_of(&words));
+        fgi_doc_card(d, fields->name, fgi_buf_text(&words));
     }
-    done(d, &words);
+    fgi_buf_fini_part(&words, d->out);
 }
 
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows)
@@ -737,7 +721,7 @@ void fgi_doc_chart(fgi_doc *d, const fgi_chart *chart)
         enter(d, PLOTS);
         fgi_buf_add(d->out, figure.data, figure.size);
     }
-    done(d, &figure);
+    fgi_buf_fini_part(&figure, d->out);
 }
 
 void fgi_doc_details(fgi_doc *d, const char *summary, const char *text)

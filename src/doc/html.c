@@ -98,22 +98,17 @@ static bool is_not_xml(const unsigned char *at)
 
 void fgi_html_text(fgi_buf *out, const char *text)
 {
+    static const char marks[] = "<>&\"'";
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        const char *mark = strchr(marks, *at);
         if (is_not_xml(at)) {
             fgi_buf_puts(out, "\xef\xbf\xbd"); /* the replacement character */
             at += *at < ' ' ? 0 : 2;
-        } else if (*at == '<') {
-            fgi_buf_puts(out, "&lt;");
-        } else if (*at == '>') {
-            fgi_buf_puts(out, "&gt;");
-        } else if (*at == '&') {
-            fgi_buf_puts(out, "&amp;");
-        } else if (*at == '"') {
-            fgi_buf_puts(out, "&quot;");
-        } else if (*at == '\'') {
-            fgi_buf_puts(out, "&#39;");
+        } else if (mark != NULL) {
+            fgi_buf_puts(out, entities[mark - marks]);
         } else {
-            fgi_buf_putc(out, *at);
+            fgi_buf_putc(out, (char)*at);
         }
     }
 }

@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "plan/hlo_work.h"
-#include "plan/walk.h"
 
 enum { DEPTH_MAX = 16, NAMELESS_MAX = 6 };
 

@@ -10,27 +10,12 @@
 
 enum { DEVICES = 1, HOST = 2 }; /* the processes of the trace */
 
-/* Names are UTF-8. */
-static void put_string(fgi_buf *out, const char *text)
-{
-    fgi_buf_putc(out, '"');
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++)
-        if (*p < 0x20)
-            fgi_buf_printf(out, "\\u%04x", *p);
-        else {
-            if (*p == '"' || *p == '\\')
-                fgi_buf_putc(out, '\\');
-            fgi_buf_putc(out, (char)*p);
-        }
-    fgi_buf_putc(out, '"');
-}
-
 static void put_name(fgi_buf *out, const char *kind, int process, int track, const char *name)
 {
     fgi_buf_printf(out, "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, ", kind,
                    process, track);
     fgi_buf_puts(out, "\"args\": {\"name\": ");
-    put_string(out, name);
+    fgi_buf_put_json(out, name);
     fgi_buf_puts(out, "}},\n");
     if (track > 0)
         fgi_buf_printf(out,
@@ -52,7 +37,7 @@ static void put_span(fgi_buf *out, const fgi_timeline_span *span, int process, i
     put_us(out, "ts", span->begin_ns - start_ns);
     put_us(out, "dur", span->end_ns - span->begin_ns);
     fgi_buf_printf(out, "\"cat\": \"%s\", \"name\": ", span->category);
-    put_string(out, span->name);
+    fgi_buf_put_json(out, span->name);
     if (span->number >= 0)
         fgi_buf_printf(out, ", \"args\": {\"%s\": %" PRId64 "}",
                        strcmp(span->category, "loader") == 0 ? "batch" : "step", span->number);

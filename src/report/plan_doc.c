@@ -43,7 +43,6 @@ static void put_need(fgi_buf *out, const fgi_field *field, const json_t *o)
 {
     const double need = fgi_json_number(o, "hbm_needed_bytes");
     const double limit = fgi_json_number(o, "hbm_available_bytes");
-    (void)field;
     fgi_kind_put(out, FGI_BYTES, need);
     if (limit > 0 && (isfinite(need) || json_is_false(json_object_get(o, "fits"))))
         fgi_buf_printf(out, isfinite(need) ? " of %s" : "more than %s", fgi_bytes_words(limit));
@@ -220,7 +219,6 @@ static void put_place(fgi_buf *out, const fgi_field *field, const json_t *layer)
 {
     const char *file = fgi_json_words(layer, "file");
     const double line = fgi_json_number(layer, "line");
-    (void)field;
     fgi_buf_puts(out, file);
     if (*file != '\0' && line > 0)
         fgi_buf_printf(out, ":%.0f", line);
@@ -232,7 +230,6 @@ static void put_padding(fgi_buf *out, const fgi_field *field, const json_t *laye
     const json_t *dim = json_object_get(layer, "worst_dimension");
     const double size = fgi_json_number(dim, "size"), padded = fgi_json_number(dim, "padded");
     const double below = padded - fgi_json_number(dim, "unit");
-    (void)field;
     if (!(padded > size))
         return;
     fgi_buf_printf(out, "%s %.0f to %.0f", fgi_json_words(dim, "kind"), size, padded);
@@ -444,6 +441,5 @@ void fgi_plan_lines_put(fgi_buf *out, const json_t *machine)
     if (*fgi_json_words(machine, "same_as") == '\0')
         put_machine(&d, machine);
     fgi_doc_end(&d);
-    out->failed |= name.failed;
-    fgi_buf_fini(&name);
+    fgi_buf_fini_part(&name, out);
 }

@@ -80,9 +80,9 @@ void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view)
 }
 
 /* "8 x TPU v3 (tpu)"; nothing if it is unknown. */
-static void put_device(fgi_buf *out, const fgi_run_view *view)
+static void put_device(fgi_buf *out, const fgi_field *field, const json_t *report)
 {
-    const json_t *device = json_object_get(view->report, "device");
+    const json_t *device = json_object_get(report, "device");
     if (*fgi_json_words(device, "kind") == '\0')
         return;
     put_number(out, "", fgi_json_number(device, "count"), " x ");
@@ -178,7 +178,7 @@ static void put_verdicts(fgi_doc *d, const json_t *verdicts)
         d->out->failed = d->out->failed || gain.failed;
         fgi_doc_advice(d, &(fgi_advice){severity_of(v), fgi_json_words(v, "title"),
                                         fgi_json_words(v, "detail"), fgi_json_words(v, "action"),
-                                        gain.data != NULL ? gain.data : ""});
+                                        fgi_buf_text(&gain)});
         fgi_buf_fini(&gain);
     }
 }
@@ -231,21 +231,30 @@ static int pass_of(const fgi_run_view *view, const char *name)
     return 3;
 }
 
-static json_t *metric_row(const fgi_run_metric *m, bool is_page)
+static json_t *metric_object(const fgi_run_metric *m)
 {
     const int64_t best = fgi_run_metric_best(m);
-    return json_pack("{s:s, s:o, s:o, s:o}", "name", m->name, "last",
-                     isfinite(m->last) || is_page ? fgi_json_real(m->last) : json_string("nan"),
-                     "best", fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "step",
-                     fgi_json_real(best >= 0 ? m->x[best] : (double)NAN));
+    return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)m->count, "last",
+                     fgi_json_real(m->last), "best",
+                     fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "best_step",
+                     best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
+}
+
+static json_t *metric_row(const fgi_run_metric *m, bool is_page)
+{
+    json_t *row = metric_object(m);
+    (void)json_object_set_new(row, "name", json_string(m->name));
+    if (!isfinite(m->last) && !is_page)
+        (void)json_object_set_new(row, "last", json_string("nan"));
+    return row;
 }
 
 static void put_metrics(fgi_doc *d, const fgi_run_view *view)
 {
-    static const fgi_field fields[] = {FGI_FIELD("metric", "name", FGI_WORDS),
-                                       FGI_FIELD("last", "last", FGI_FIGURE),
-                                       FGI_FIELD("best", "best", FGI_FIGURE),
-                                       FGI_FIELD("at step", "step", FGI_COUNT), FGI_FIELDS_END};
+    static const fgi_field fields[] = {
+        FGI_FIELD("metric", "name", FGI_WORDS), FGI_FIELD("last", "last", FGI_FIGURE),
+        FGI_FIELD("best", "best", FGI_FIGURE), FGI_FIELD("at step", "best_step", FGI_COUNT),
+        FGI_FIELDS_END};
     json_t *rows = json_array();
     bool has_window = false;
     fgi_doc_heading(d, 2, "Metrics");
@@ -391,7 +400,6 @@ static void put_giga(fgi_buf *out, const fgi_field *field, const json_t *report)
 
 static void put_cause(fgi_buf *out, const fgi_field *field, const json_t *compile)
 {
-    (void)field;
     fgi_run_cause_words(out, json_object_get(compile, "cause"));
 }
 
@@ -479,6 +487,7 @@ static const fgi_field history_fields[] = {
     FGI_FIELDS_END};
 
 static const fgi_field machine_cards[] = {
+    FGI_FIELD_PUT("devices", FGI_WORDS, put_device),
     FGI_FIELD("memory per device", "memory.limit_bytes", FGI_BYTES),
     FGI_FIELD("peak host memory", "host.peak_rss_bytes", FGI_BYTES),
     FGI_FIELD("CPU time of the host", "host.cpu_s", FGI_TIME),
@@ -510,14 +519,9 @@ static void put_details(fgi_doc *d, const fgi_run_view *view)
 
 static void put_machine(fgi_doc *d, const fgi_run_view *view)
 {
-    fgi_buf device = {0};
-    put_device(&device, view);
     fgi_doc_heading(d, 2, "Machine");
-    fgi_doc_card(d, "devices", device.data != NULL ? device.data : "");
     fgi_doc_cards(d, machine_cards, view->report);
     fgi_doc_table(d, NULL, thread_fields, json_object_get(part(view, "host"), "workers"));
-    d->out->failed = d->out->failed || device.failed;
-    fgi_buf_fini(&device);
 }
 
 static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
@@ -528,9 +532,8 @@ static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
     fgi_doc_begin(&d, out, is_page, words.data != NULL ? words.data : "Run");
     fgi_buf_clear(&words);
     fgi_run_state_words(&words, view);
-    fgi_doc_say(&d, NULL, "%s", words.data != NULL ? words.data : "");
-    out->failed = out->failed || words.failed;
-    fgi_buf_fini(&words);
+    fgi_doc_say(&d, NULL, "%s", fgi_buf_text(&words));
+    fgi_buf_fini_part(&words, out);
     put_results(&d, view);
     put_metrics(&d, view);
     fgi_run_doc_evaluation(&d, view->report);
@@ -548,15 +551,6 @@ static void put_doc(fgi_buf *out, const fgi_run_view *view, bool is_page)
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *metric_object(const fgi_run_metric *m)
-{
-    const int64_t best = fgi_run_metric_best(m);
-    return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)m->count, "last",
-                     fgi_json_real(m->last), "best",
-                     fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "best_step",
-                     best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
-}
 
 static void put_json(fgi_buf *out, const fgi_run_view *view)
 {

@@ -194,7 +194,6 @@ static bool is_picture(const char *uri)
 
 static void put_sample_name(fgi_buf *out, const fgi_field *field, const json_t *sample)
 {
-    (void)field;
     if (*fgi_json_words(sample, "name") != '\0')
         fgi_buf_puts(out, fgi_json_words(sample, "name"));
     else
@@ -213,9 +212,8 @@ static void put_text(fgi_buf *out, const fgi_field *field, const json_t *sample)
 {
     fgi_buf words = {0};
     fgi_field_put(&words, field, sample);
-    fgi_html_text(out, words.data != NULL ? words.data : "");
-    out->failed = out->failed || words.failed;
-    fgi_buf_fini(&words);
+    fgi_html_text(out, fgi_buf_text(&words));
+    fgi_buf_fini_part(&words, out);
 }
 
 static void put_pictures(fgi_buf *out, const json_t *worst)

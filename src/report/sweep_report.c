@@ -255,7 +255,6 @@ static void add_metrics(const sweep *view, table *t, const char *prefix)
 
 static void put_error(fgi_buf *out, const fgi_field *field, const json_t *row)
 {
-    (void)field;
     fgi_put_plain(out, fgi_json_words(row, "error"));
 }
 
@@ -378,8 +377,7 @@ static void put_setting(fgi_doc *d, const sweep *view, const char *key, double *
                                       .count = 1,
                                       .is_log_x = is_log(x, count),
                                       .has_real_x = true});
-    d->out->failed |= title.failed;
-    fgi_buf_fini(&title);
+    fgi_buf_fini_part(&title, d->out);
 }
 
 static void put_settings(fgi_doc *d, const sweep *view)
@@ -426,7 +424,7 @@ static void put_doc(fgi_buf *out, const sweep *view, bool is_page)
     fgi_buf words = {0};
     fgi_doc_begin(&d, out, is_page, is_page ? "Sweep" : "");
     put_words(&words, view);
-    fgi_doc_say(&d, NULL, "%s", words.data != NULL ? words.data : "");
+    fgi_doc_say(&d, NULL, "%s", fgi_buf_text(&words));
     if (is_page)
         fgi_doc_heading(&d, 2, "Runs, the best first");
     else
@@ -446,8 +444,7 @@ static void put_doc(fgi_buf *out, const sweep *view, bool is_page)
                 put_curves(&d, view, run->metrics[m].name);
     }
     fgi_doc_end(&d);
-    out->failed |= words.failed;
-    fgi_buf_fini(&words);
+    fgi_buf_fini_part(&words, out);
 }
 
 fg_status fgi_sweep_report(const char *folder, fg_report_form form, fgi_buf *out, fg_error *err)

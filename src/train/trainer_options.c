@@ -12,8 +12,8 @@
 #include "ckpt/attach.h"
 #include "option/option.h"
 #include "trace/precision.h"
-#include "train/state/cursor.h"
 #include "train/progress/progress.h"
+#include "train/state/cursor.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

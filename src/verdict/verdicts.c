@@ -94,11 +94,13 @@ static facts facts_of(const json_t *report)
 }
 
 /* The severity of a wait that takes this fraction of the time, with the thresholds of XProf's input
- * pipeline analyzer: from 5 % on, MEDIUM; from 20 %, HIGH. False: less, or unknown. */
+ * pipeline analyzer: from 5 % on, MEDIUM; from 20 %, HIGH. Otherwise false, and *out
+ * remains. */
 static bool severity_of(double fraction, severity *out)
 {
     static const double medium = 0.05, high = 0.2;
-    *out = fraction >= high ? HIGH : MEDIUM;
+    if (fraction >= medium)
+        *out = fraction >= high ? HIGH : MEDIUM;
     return fraction >= medium;
 }
 
@@ -229,8 +231,7 @@ static bool judge_files(const facts *f, verdict *out)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         work_s += stage(f->loader, keys[i]);
     out->gain = waited * open_s / fmax(work_s, open_s);
-    if (!severity_of(out->gain, &out->severity))
-        out->severity = NOTE;
+    (void)severity_of(out->gain, &out->severity);
     fgi_buf_printf(&out->detail,
                    "%.0f files were opened, which took %s (%s each) on %.0f threads: %.0f %% of "
                    "the reading time",
@@ -294,8 +295,7 @@ static bool judge_reads(const facts *f, verdict *out)
     const double each = count / f->timed_steps;
     if (!(waited > notable) && !(each > often && waited > some))
         return false;
-    if (!severity_of(waited, &out->severity))
-        out->severity = NOTE;
+    (void)severity_of(waited, &out->severity);
     out->gain = waited;
     fgi_buf_printf(&out->detail,
                    "the device waits %.1f %% of the time for values that the host reads",
@@ -362,8 +362,8 @@ static bool judge_shapes(const facts *f, verdict *out)
         return false;
     out->gain = isfinite(f->seconds) ? seconds / f->seconds : (double)NAN;
     out->is_of_run = true;
-    if (!severity_of(out->gain, &out->severity))
-        out->severity = MEDIUM;
+    out->severity = MEDIUM;
+    (void)severity_of(out->gain, &out->severity);
     fgi_buf_printf(&out->detail, "%zu more compilation%s, %s; the last one: ", count,
                    fgi_s((int64_t)count), fgi_duration_words(seconds, words));
     fgi_run_cause_words(&out->detail, last);
@@ -667,8 +667,7 @@ static bool judge_fp16(const facts *f, verdict *out)
     const double share = skipped / f->steps;
     if (strncmp(precision, "16-", 3) != 0 || !(share > notable))
         return false;
-    if (!severity_of(share, &out->severity))
-        out->severity = NOTE;
+    (void)severity_of(share, &out->severity);
     out->gain = fmin(1, share);
     fgi_buf_printf(
         &out->detail,

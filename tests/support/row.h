@@ -4,7 +4,15 @@
 #ifndef FGT_ROW_H
 #define FGT_ROW_H
 
+#include <fulgurite/callback.h>
+
 #include "option/option.h"
+
+/* The rows of the built-in callbacks. */
+extern const fg_callback_entry fgi_timer_row, fgi_early_stop_row, fgi_checkpoint_row, fgi_ema_row,
+    fgi_swa_row, fgi_gradient_accumulation_row, fgi_freeze_row, fgi_lr_monitor_row,
+    fgi_throughput_row, fgi_device_stats_row, fgi_host_stats_row, fgi_log_images_row,
+    fgi_prediction_writer_row;
 
 /* text: "patience=3, mode=max", or NULL. On failure *out is NULL. */
 static inline fg_status fgt_row_begin(const fg_entry *entry, fgi_row_init *init,

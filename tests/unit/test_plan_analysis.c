@@ -12,7 +12,7 @@
 #include "input/json_file.h"
 #include "golden.h"
 #include "plan/analysis.h"
-#include "plan/walk.h"
+#include "plan/hlo_work.h"
 
 #define GOLDEN FGT_SOURCE_DIR "/tests/golden/plan/"
 

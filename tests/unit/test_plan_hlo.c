@@ -9,7 +9,6 @@
 
 #include "base/rng.h"
 #include "plan/hlo_work.h"
-#include "plan/walk.h"
 
 enum { F32 = 11, BF16 = 16, S8 = 2, S32 = 4, S64 = 5, PRED = 1, POOL = 1 << 16, OPS = 64 };
 
