@@ -354,7 +354,7 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
     return is_last && status != FG_OK ? take_newest(folder, &why, out_path, err) : status;
 }
 
-/* ---- the file `kept` -------------------------------------------------------------------------- */
+/* ---- the file `kept` ------------------------------------------------------------------------- */
 
 typedef struct line {
     char *name, *owner; /* "": no owner */

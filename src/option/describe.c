@@ -155,9 +155,9 @@ static const char *reason_of(const fg_option *option, const char *text, char *ou
     return out;
 }
 
-/* "early_stop(patience=3)" as "[early_stop: {patience: 3}]", "0=1,4=2" as "{0: 1, 4: 2}", "10:20" as
- * "[10, 20]" and "csv, jsonl" as "[csv, jsonl]": what to write for a list or a map that is one
- * string, as in configurations of earlier versions. "" for any other text. */
+/* What to write for a list or a map that is one string, as in configurations of earlier versions:
+ * "[early_stop: {patience: 3}]" for "early_stop(patience=3)", "{0: 1, 4: 2}" for "0=1,4=2",
+ * "[10, 20]" for "10:20", "[csv, jsonl]" for "csv, jsonl". "" for any other text. */
 static const char *list_of(const fg_option *option, const char *text, char *out, size_t size)
 {
     const bool is_map = option->kind == FG_OPTION_MAP, is_entry = option->kind == FG_OPTION_ENTRIES;

@@ -250,91 +250,88 @@ static void values_and_defaults(void **state)
 
 #define MAPPED "NAME: {OPTION: VALUE, ...}"
 
+static const struct {
+    const char *list, *message;
+} mistakes[] = {
+    {"loggers: [csv, bord]",
+     "run.yaml:2:3: trainer.loggers: unknown logger 'bord': did you mean 'board'?"},
+    {"loggers: [csv, jsonl, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
+    {"loggers: [csv: {wall_time: true}, csv]",
+     "run.yaml:2:3: trainer.loggers: csv is listed twice"},
+    {"loggers: [CSV, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
+    {"loggers: [csv: {sep: x}]", "run.yaml:2:3: trainer.loggers.csv: unknown option 'sep': "
+                                 "expected one of wall_time"},
+    {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop': "
+                              "expected one of csv|jsonl|tensorboard|mlflow|board"},
+    {"loggers: [board: {txt: a}]", "run.yaml:2:3: trainer.loggers.board: unknown option 'txt': "
+                                   "did you mean 'text'?"},
+    {"loggers: [board: {count: 0}]",
+     "run.yaml:2:3: trainer.loggers.board.count: expected an integer from 1 to 20 (for "
+     "example 4), got '0'"},
+    {"loggers: [board: {count: 13}]", "run.yaml:2:3: trainer.loggers.board.count: 13 is unlucky"},
+    {"loggers: [board: {count: 14}]", "run.yaml:2:3: trainer.loggers: creating board failed: "
+                                      "FG_EUNSUPPORTED"},
+    {"callbacks: [note(count=3)]",
+     "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
+     "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
+     "'note(count=3)': write [note: {count: 3}]"},
+    {"callbacks: [\"note(text=a, count=3)\"]", /* as earlier versions wrote config.yaml */
+     "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
+     "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
+     "'note(text=a, count=3)': write [note: {text: a, count: 3}]"},
+    {"accumulate_schedule: \"0=1,4=2\"",
+     "run.yaml:2:25: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
+     "...} (for example {0: 1, 4: 2}), got '0=1,4=2': write {0: 1, 4: 2}"},
+    {"accumulate_schedule: {0: {1: 2}}",
+     "run.yaml:2:3: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
+     "...} (for example {0: 1, 4: 2}), got a mapping"},
+    {"profile: 10:20", "run.yaml:2:12: trainer.profile: expected a list of 2 integers, 1 or "
+                       "greater, or auto (for example [100, 110]), got '10:20': write [10, 20]"},
+    {"profile: \"10:20\"", "run.yaml:2:13: trainer.profile: expected a list of 2 integers, 1 or "
+                           "greater, or auto (for example [100, 110]), got '10:20': write "
+                           "[10, 20]"},
+    {"loggers: csv, jsonl",
+     "run.yaml:2:12: trainer.loggers: expected a list of names, each with options: NAME: "
+     "{OPTION: VALUE, ...} (for example [jsonl]), got 'csv, jsonl': write [csv, jsonl]"},
+    {"callbacks: {note: {count: 3}}",
+     "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
+     "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got a mapping"},
+    {"callbacks: [note: {cuont: 3}]", "run.yaml:2:3: trainer.callbacks.note: unknown option "
+                                      "'cuont': did you mean 'count'?"},
+    {"callbacks: [note: {count: \"3\"}]",
+     "run.yaml:2:3: trainer.callbacks.note.count: expected an integer from 1 to 20 (for "
+     "example 4), got the string '3': remove the quotes"},
+    {"callbacks: [nota: {count: 3}]",
+     "run.yaml:2:3: trainer.callbacks: unknown callback 'nota': did you mean 'note'?"},
+    {"callbacks:\n  - note:\n    count: 3",
+     "run.yaml:3:5: trainer.callbacks: expected " MAPPED ", got several names: indent the "
+     "options below the name that they belong to"},
+    {"callbacks: [note: 3]", "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got '3'"},
+    {"callbacks: [note: [count]]",
+     "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got a list"},
+    {"callbacks: [{}]", "run.yaml:2:3: trainer.callbacks: expected " MAPPED ", got {}"},
+    {"callbacks: [note: {text: {a: b}}]",
+     "run.yaml:2:22: trainer.callbacks: expected a value, got a mapping"},
+    {"callbacks: [note: {text: [a, [b]]}]",
+     "run.yaml:2:22: trainer.callbacks: expected a value, got a list"},
+    {"callbacks: [note: {text: 'a\"b'}]",
+     "run.yaml:2:29: trainer.callbacks: expected a value without double quotes, got 'a\"b'"},
+    {"callbacks: [note: {\"text=b, text\": a}]",
+     "run.yaml:2:23: trainer.callbacks: expected a name, got 'text=b, text'"},
+    {"callbacks: [note(text: {count: 3}]",
+     "run.yaml:2:15: trainer.callbacks: expected a name, got 'note(text'"},
+    {"callbacks: [note: {count: 13}]", "run.yaml:2:3: trainer.callbacks.note.count: 13 is unlucky"},
+};
+
 static void mistakes_are_named(void **state)
 {
-    static const struct {
-        const char *list, *message;
-    } rows[] = {
-        {"loggers: [csv, bord]",
-         "run.yaml:2:3: trainer.loggers: unknown logger 'bord': did you mean 'board'?"},
-        {"loggers: [csv, jsonl, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
-        {"loggers: [csv: {wall_time: true}, csv]",
-         "run.yaml:2:3: trainer.loggers: csv is listed twice"},
-        {"loggers: [CSV, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
-        {"loggers: [csv: {sep: x}]", "run.yaml:2:3: trainer.loggers.csv: unknown option 'sep': "
-                                     "expected one of wall_time"},
-        {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop': "
-                                  "expected one of csv|jsonl|tensorboard|mlflow|board"},
-        {"loggers: [board: {txt: a}]", "run.yaml:2:3: trainer.loggers.board: unknown option 'txt': "
-                                       "did you mean 'text'?"},
-        {"loggers: [board: {count: 0}]",
-         "run.yaml:2:3: trainer.loggers.board.count: expected an integer from 1 to 20 (for "
-         "example 4), got '0'"},
-        {"loggers: [board: {count: 13}]",
-         "run.yaml:2:3: trainer.loggers.board.count: 13 is unlucky"},
-        {"loggers: [board: {count: 14}]", "run.yaml:2:3: trainer.loggers: creating board failed: "
-                                          "FG_EUNSUPPORTED"},
-        {"callbacks: [note(count=3)]",
-         "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
-         "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
-         "'note(count=3)': write [note: {count: 3}]"},
-        {"callbacks: [\"note(text=a, count=3)\"]", /* as earlier versions wrote config.yaml */
-         "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
-         "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
-         "'note(text=a, count=3)': write [note: {text: a, count: 3}]"},
-        {"accumulate_schedule: \"0=1,4=2\"",
-         "run.yaml:2:25: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
-         "...} (for example {0: 1, 4: 2}), got '0=1,4=2': write {0: 1, 4: 2}"},
-        {"accumulate_schedule: {0: {1: 2}}",
-         "run.yaml:2:3: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
-         "...} (for example {0: 1, 4: 2}), got a mapping"},
-        {"profile: 10:20",
-         "run.yaml:2:12: trainer.profile: expected a list of 2 integers, 1 or "
-         "greater, or auto (for example [100, 110]), got '10:20': write [10, 20]"},
-        {"profile: \"10:20\"",
-         "run.yaml:2:13: trainer.profile: expected a list of 2 integers, 1 or "
-         "greater, or auto (for example [100, 110]), got '10:20': write "
-         "[10, 20]"},
-        {"loggers: csv, jsonl",
-         "run.yaml:2:12: trainer.loggers: expected a list of names, each with options: NAME: "
-         "{OPTION: VALUE, ...} (for example [jsonl]), got 'csv, jsonl': write [csv, jsonl]"},
-        {"callbacks: {note: {count: 3}}",
-         "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
-         "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got a mapping"},
-        {"callbacks: [note: {cuont: 3}]", "run.yaml:2:3: trainer.callbacks.note: unknown option "
-                                          "'cuont': did you mean 'count'?"},
-        {"callbacks: [note: {count: \"3\"}]",
-         "run.yaml:2:3: trainer.callbacks.note.count: expected an integer from 1 to 20 (for "
-         "example 4), got the string '3': remove the quotes"},
-        {"callbacks: [nota: {count: 3}]",
-         "run.yaml:2:3: trainer.callbacks: unknown callback 'nota': did you mean 'note'?"},
-        {"callbacks:\n  - note:\n    count: 3",
-         "run.yaml:3:5: trainer.callbacks: expected " MAPPED ", got several names: indent the "
-         "options below the name that they belong to"},
-        {"callbacks: [note: 3]", "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got '3'"},
-        {"callbacks: [note: [count]]",
-         "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got a list"},
-        {"callbacks: [{}]", "run.yaml:2:3: trainer.callbacks: expected " MAPPED ", got {}"},
-        {"callbacks: [note: {text: {a: b}}]",
-         "run.yaml:2:22: trainer.callbacks: expected a value, got a mapping"},
-        {"callbacks: [note: {text: [a, [b]]}]",
-         "run.yaml:2:22: trainer.callbacks: expected a value, got a list"},
-        {"callbacks: [note: {text: 'a\"b'}]",
-         "run.yaml:2:29: trainer.callbacks: expected a value without double quotes, got 'a\"b'"},
-        {"callbacks: [note: {\"text=b, text\": a}]",
-         "run.yaml:2:23: trainer.callbacks: expected a name, got 'text=b, text'"},
-        {"callbacks: [note(text: {count: 3}]",
-         "run.yaml:2:15: trainer.callbacks: expected a name, got 'note(text'"},
-        {"callbacks: [note: {count: 13}]",
-         "run.yaml:2:3: trainer.callbacks.note.count: 13 is unlucky"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         char text[256];
         fg_error err = {0};
-        (void)snprintf(text, sizeof text, "trainer:\n  %s\n", rows[i].list);
+        (void)snprintf(text, sizeof text, "trainer:\n  %s\n", mistakes[i].list);
         assert_int_not_equal(add_all(text, FG_RECIPE_FIT, &err), FG_OK);
-        assert_string_equal(err.message, rows[i].message);
+        assert_string_equal(err.message, mistakes[i].message);
     }
 }
 

@@ -173,60 +173,60 @@ static void text_becomes_values(void **state)
     fg_option_values_destroy(v);
 }
 
+static const struct {
+    const char *name, *text, *message;
+} refused[] = {
+    {"count", "11", "thing.count: expected an integer from 1 to 10 (for example 4), got '11'"},
+    {"count", "1.5", "thing.count: expected an integer from 1 to 10 (for example 4), got '1.5'"},
+    {"count", "\"4\"",
+     "thing.count: expected an integer from 1 to 10 (for example 4), got the string '4': "
+     "remove "
+     "the quotes"},
+    {"rate", "1",
+     "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got '1'"},
+    {"rate", "0x1p-2",
+     "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+     "'0x1p-2'"},
+    {"flag", "maybe", "thing.flag: expected true or false, got 'maybe'"},
+    {"shape", "squares",
+     "thing.shape: expected one of round|square, got 'squares': did you mean 'square'?"},
+    {"shape", "sq", "thing.shape: expected one of round|square, got 'sq': did you mean 'square'?"},
+    {"shape", "star",
+     "thing.shape: this version does not support 'star': expected one of round|square"},
+    {"shape", "7", "thing.shape: expected one of round|square, got '7'"},
+    {"part", "1.5",
+     "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '1.5'"},
+    {"part", "-1",
+     "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '-1'"},
+    {"flag", "\"true\"",
+     "thing.flag: expected true or false, got the string 'true': remove the quotes"},
+    {"rules", "[=model]",
+     "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
+     "'=model'"},
+    {"sizes", "[4, 0]",
+     "thing.sizes: expected a list of integers, 1 or greater (for example [2, 3]), got '0'"},
+    {"rules", "[model]",
+     "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
+     "'model'"},
+    {"hooks", "[stop(after=3]",
+     "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
+     "(for "
+     "example [stop: {after: 3}]), got 'stop(after=3'"},
+    {"hooks", "[say, (after=3)]",
+     "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
+     "(for "
+     "example [stop: {after: 3}]), got '(after=3)'"},
+    {"cuont", "4", "thing: unknown option 'cuont': did you mean 'count'?"},
+};
+
 static void wrong_text_is_refused_and_changes_nothing(void **state)
 {
-    static const struct {
-        const char *name, *text, *message;
-    } cases[] = {
-        {"count", "11", "thing.count: expected an integer from 1 to 10 (for example 4), got '11'"},
-        {"count", "1.5",
-         "thing.count: expected an integer from 1 to 10 (for example 4), got '1.5'"},
-        {"count", "\"4\"",
-         "thing.count: expected an integer from 1 to 10 (for example 4), got the string '4': "
-         "remove "
-         "the quotes"},
-        {"rate", "1",
-         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got '1'"},
-        {"rate", "0x1p-2",
-         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
-         "'0x1p-2'"},
-        {"flag", "maybe", "thing.flag: expected true or false, got 'maybe'"},
-        {"shape", "squares",
-         "thing.shape: expected one of round|square, got 'squares': did you mean 'square'?"},
-        {"shape", "sq",
-         "thing.shape: expected one of round|square, got 'sq': did you mean 'square'?"},
-        {"shape", "star",
-         "thing.shape: this version does not support 'star': expected one of round|square"},
-        {"shape", "7", "thing.shape: expected one of round|square, got '7'"},
-        {"part", "1.5",
-         "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '1.5'"},
-        {"part", "-1",
-         "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '-1'"},
-        {"flag", "\"true\"",
-         "thing.flag: expected true or false, got the string 'true': remove the quotes"},
-        {"rules", "[=model]",
-         "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
-         "'=model'"},
-        {"sizes", "[4, 0]",
-         "thing.sizes: expected a list of integers, 1 or greater (for example [2, 3]), got '0'"},
-        {"rules", "[model]",
-         "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
-         "'model'"},
-        {"hooks", "[stop(after=3]",
-         "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
-         "(for "
-         "example [stop: {after: 3}]), got 'stop(after=3'"},
-        {"hooks", "[say, (after=3)]",
-         "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
-         "(for "
-         "example [stop: {after: 3}]), got '(after=3)'"},
-        {"cuont", "4", "thing: unknown option 'cuont': did you mean 'count'?"},
-    };
     fg_option_values *v = make();
     fg_error err = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(fg_option_set(v, cases[i].name, cases[i].text, "--x", &err), FG_EINVAL);
-        assert_string_equal(err.message, cases[i].message);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(fg_option_set(v, refused[i].name, refused[i].text, "--x", &err),
+                         FG_EINVAL);
+        assert_string_equal(err.message, refused[i].message);
     }
     fgt_ok(fg_option_set(v, "rate", "1.1754943508222875e-38", "--x", &err)); /* the limits */
     fgt_ok(fg_option_set(v, "means", "[3.4028234663852886e38]", "--x", &err));
