@@ -155,16 +155,55 @@ static const char *reason_of(const fg_option *option, const char *text, char *ou
     return out;
 }
 
+/* What to write for a list or a map that is one string, as in configurations of earlier versions:
+ * "[early_stop: {patience: 3}]" for "early_stop(patience=3)", "{0: 1, 4: 2}" for "0=1,4=2",
+ * "[10, 20]" for "10:20", "[csv, jsonl]" for "csv, jsonl". "" for any other text. */
+static const char *list_of(const fg_option *option, const char *text, char *out, size_t size)
+{
+    const bool is_map = option->kind == FG_OPTION_MAP, is_entry = option->kind == FG_OPTION_ENTRIES;
+    const bool is_ints = option->kind == FG_OPTION_INTS;
+    const bool is_list = strpbrk(text, is_map ? "=," : is_ints ? ",:" : "(,") != NULL;
+    const bool is_open = strchr(text, '(') != NULL, is_closed = fgi_ends_with(text, ")");
+    size_t used = 1;
+    out[0] = '\0';
+    if (is_open != is_closed || text[0] == '(' || !(is_map || is_entry || is_ints) || !is_list ||
+        strpbrk(text, "[]{}\"'") != NULL || 3 * strlen(text) + 3 > size)
+        return out;
+    out[0] = is_map ? '{' : '[';
+    for (const char *c = text; *c != '\0'; c += 1 + strspn(c + 1, " ")) {
+        const bool is_pair = *c == '=' || (*c == ':' && is_map);
+        const bool is_comma = *c == ',' || (*c == ':' && is_ints);
+        const char one[2] = {*c == ')' ? '}' : *c, '\0'};
+        const char *put = is_pair ? ": " : is_comma ? ", " : *c == '(' ? ": {" : one;
+        used += (size_t)fgi_snprintf(out + used, size - used, "%s", put);
+    }
+    (void)fgi_snprintf(out + used, size - used, "%s", is_map ? "}" : "]");
+    return out;
+}
+
+/* Whether the text would be accepted without its quotes, as far as its form says. */
+static bool has_needless_quotes(const fg_option *option, const fg_option_text *text)
+{
+    switch (option->kind) {
+    case FG_OPTION_CHOICE:
+    case FG_OPTION_STRING:
+    case FG_OPTION_MAP:
+    case FG_OPTION_ENTRIES: return false;
+    default: return text->is_quoted;
+    }
+}
+
 fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option *option,
                                 const fg_option_text *text, fg_error *err)
 {
-    char path[128], expected[384], reason[96];
-    const bool has_needless_quotes =
-        text->is_quoted && option->kind != FG_OPTION_CHOICE && option->kind != FG_OPTION_STRING;
-    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s%s",
+    char path[128], expected[384], reason[96], list[256];
+    (void)list_of(option, text->text, list, sizeof list);
+    const bool has_quotes = list[0] == '\0' && has_needless_quotes(option, text);
+    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s%s%s%s",
                     fgi_option_path(values, option, path, sizeof path),
                     fg_option_describe(option, expected, sizeof expected),
-                    has_needless_quotes ? "the string " : "", text->text,
-                    has_needless_quotes ? ": remove the quotes" : "",
-                    reason_of(option, text->text, reason, sizeof reason));
+                    has_quotes ? "the string " : "", text->text,
+                    has_quotes ? ": remove the quotes" : "",
+                    reason_of(option, text->text, reason, sizeof reason),
+                    list[0] != '\0' ? ": write " : "", list);
 }

@@ -66,13 +66,35 @@ static void put_text(writer *w, const char *value)
     put(w, "\"");
 }
 
+/* A map of integers in an element of ENTRIES; false for any other text. */
+static bool put_pairs(writer *w, char *text)
+{
+    const size_t size = strlen(text);
+    fg_option_text parts[64];
+    if (size < 2 || text[0] != '{' || text[size - 1] != '}' ||
+        strspn(text, "{}0123456789:,- ") != size)
+        return false;
+    text[size - 1] = '\0';
+    const size_t count = fgi_option_split(text + 1, parts, 64);
+    put(w, "{");
+    for (size_t i = 0; i < count; i++) {
+        const char *value;
+        const char *key = fgi_option_split_entry((char *)parts[i].text, &value);
+        put(w, "%s%s: %s", i > 0 ? ", " : "", key, value);
+    }
+    put(w, "}");
+    return true;
+}
+
 /* A value in an element of ENTRIES, as parse.c splits it. */
 static void put_flow(writer *w, char *text)
 {
     const size_t size = strlen(text);
-    const bool is_quoted = size >= 2 && text[0] == '"' && text[size - 1] == '"';
+    const bool is_quoted = fgi_option_in_quotes(text);
     const bool is_list = size >= 2 && text[0] == '[' && text[size - 1] == ']';
     fg_option_text parts[64];
+    if (put_pairs(w, text))
+        return;
     if (is_quoted || is_list)
         text[size - 1] = '\0';
     if (!is_list) {

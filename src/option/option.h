@@ -55,6 +55,8 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
 /* Choices in any case and other programs' spellings of them (choice.c). */
 fg_status fgi_option_parse_choice(fg_option_values *values, const fg_option *option,
                                   const fg_option_text *text, fgi_option_item *out, fg_error *err);
+/* Whether the whole text is in double or in single quotes. */
+bool fgi_option_in_quotes(const char *text);
 /* Splits a string in place at commas outside brackets and quotes, and strips spaces around the
  * parts. Returns the number of parts, at most `capacity`. */
 size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity);

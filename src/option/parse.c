@@ -210,18 +210,28 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
 static size_t part_size(const char *text)
 {
     int depth = 0;
-    bool in_quotes = false;
+    char quote = '\0', before = ','; /* the quote that is open; the last character, not a space */
     for (size_t i = 0; text[i] != '\0'; i++) {
-        if (text[i] == '"')
-            in_quotes = !in_quotes;
-        else if (!in_quotes && strchr("([{", text[i]) != NULL)
+        const bool may_open = strchr(",:[{(=", before) != NULL;
+        before = text[i] != ' ' ? text[i] : before;
+        if (quote != '\0')
+            quote = text[i] == quote ? '\0' : quote;
+        else if (text[i] == '"' || (text[i] == '\'' && may_open)) /* not as in it's */
+            quote = text[i];
+        else if (strchr("([{", text[i]) != NULL)
             depth++;
-        else if (!in_quotes && depth > 0 && strchr(")]}", text[i]) != NULL)
+        else if (depth > 0 && strchr(")]}", text[i]) != NULL)
             depth--;
-        else if (!in_quotes && depth == 0 && text[i] == ',')
+        else if (depth == 0 && text[i] == ',')
             return i;
     }
     return strlen(text);
+}
+
+bool fgi_option_in_quotes(const char *text)
+{
+    const size_t size = strlen(text);
+    return size >= 2 && (text[0] == '"' || text[0] == '\'') && text[size - 1] == text[0];
 }
 
 size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity)

@@ -75,13 +75,12 @@ static fg_status set_items(fg_option_values *values, const fg_option *option,
     return FG_OK;
 }
 
-/* Text in double quotes is a string, so that the strings auto, null and "" can be given. */
+/* Text in quotes is a string, so that the strings auto, null and "" can be given. */
 static fg_option_text unquoted(char *text)
 {
-    const size_t size = strlen(text);
     fg_option_text out = {.text = text};
-    if (size >= 2 && text[0] == '"' && text[size - 1] == '"') {
-        text[size - 1] = '\0';
+    if (fgi_option_in_quotes(text)) {
+        text[strlen(text) - 1] = '\0';
         out = (fg_option_text){.text = text + 1, .is_quoted = true};
     }
     return out;

@@ -179,6 +179,31 @@ static void options_may_be_a_mapping(void **state)
     fgi_config_destroy(c);
 }
 
+/* In a file, in either style, and as it is printed. */
+static void a_map_is_an_option_of_a_row(void **state)
+{
+    static const char *const files[] = {
+        "trainer:\n  callbacks: [gradient_accumulation: {schedule: {0: 1, 4: 2}}]\n",
+        "trainer:\n  callbacks:\n  - gradient_accumulation:\n      schedule:\n        0: 1\n"
+        "        4: 2\n"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        fgi_config *c = fgi_config_create(registry, NULL);
+        fgi_config_rows rows = {0};
+        fg_error err = {0};
+        fgt_ok(fgi_config_read(c, "run.yaml", files[i], strlen(files[i]), &err));
+        char *text = config_printed(c, false);
+        assert_non_null(
+            strstr(text, "\n  callbacks: [gradient_accumulation: {schedule: {0: 1, 4: 2}}]\n"));
+        fgt_ok(fgi_config_read(c, "run.yaml", text, strlen(text), &err));
+        fgt_ok(fgi_config_rows_make(c, "trainer.callbacks", &rows, &err));
+        assert_int_equal(rows.count, 1);
+        fgi_config_rows_free(&rows);
+        fgi_free(text);
+        fgi_config_destroy(c);
+    }
+}
+
 /* Characters that end a value on the command line need no quotes in a mapping; names need one. */
 static void plain_text_may_have_brackets(void **state)
 {
@@ -249,15 +274,25 @@ static const struct {
     {"callbacks: [note(count=3)]",
      "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
      "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
-     "'note(count=3)'"},
+     "'note(count=3)': write [note: {count: 3}]"},
+    {"callbacks: [\"note(text=a, count=3)\"]", /* as earlier versions wrote config.yaml */
+     "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
+     "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got "
+     "'note(text=a, count=3)': write [note: {text: a, count: 3}]"},
     {"accumulate_schedule: \"0=1,4=2\"",
      "run.yaml:2:25: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
-     "...} (for example {0: 1, 4: 2}), got the string '0=1,4=2': remove the quotes"},
+     "...} (for example {0: 1, 4: 2}), got '0=1,4=2': write {0: 1, 4: 2}"},
+    {"accumulate_schedule: {0: {1: 2}}",
+     "run.yaml:2:3: trainer.accumulate_schedule: expected a map of integers, {KEY: VALUE, "
+     "...} (for example {0: 1, 4: 2}), got a mapping"},
     {"profile: 10:20", "run.yaml:2:12: trainer.profile: expected a list of 2 integers, 1 or "
-                       "greater, or auto (for example [100, 110]), got '10:20'"},
+                       "greater, or auto (for example [100, 110]), got '10:20': write [10, 20]"},
+    {"profile: \"10:20\"", "run.yaml:2:13: trainer.profile: expected a list of 2 integers, 1 or "
+                           "greater, or auto (for example [100, 110]), got '10:20': write "
+                           "[10, 20]"},
     {"loggers: csv, jsonl",
      "run.yaml:2:12: trainer.loggers: expected a list of names, each with options: NAME: "
-     "{OPTION: VALUE, ...} (for example [jsonl]), got 'csv, jsonl'"},
+     "{OPTION: VALUE, ...} (for example [jsonl]), got 'csv, jsonl': write [csv, jsonl]"},
     {"callbacks: {note: {count: 3}}",
      "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
      "NAME: {OPTION: VALUE, ...} (for example [early_stop: {patience: 5}]), got a mapping"},
@@ -647,6 +682,7 @@ static void parts_follow_those_of_the_run(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_listed_is_created_in_order),
     cmocka_unit_test(options_may_be_a_mapping),
+    cmocka_unit_test(a_map_is_an_option_of_a_row),
     cmocka_unit_test(plain_text_may_have_brackets),
     cmocka_unit_test(values_and_defaults),
     cmocka_unit_test(mistakes_are_named),

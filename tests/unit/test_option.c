@@ -149,6 +149,12 @@ static const struct {
     {"hooks", "[stop: {why: \"a}\", after: 3}]", "[stop: {why: \"a}\", after: 3}]"},
     {"hooks", "[stop: {why: a*b, kind: [\"7\", c d]}]",
      "[stop: {why: \"a*b\", kind: [\"7\", \"c d\"]}]"},
+    {"hooks", "[stop: {why: 'a, b', kind: ['c', d]}, 'say']",
+     "[stop: {why: \"a, b\", kind: [c, d]}, say]"},
+    {"hooks", "[stop: {why: rock 'n roll, after: 3}]", "[stop: {why: \"rock 'n roll\", after: 3}]"},
+    {"hooks", "[stop: {at: {0:1,4: 2}, of: {}, why: {a: b}}]",
+     "[stop: {at: {0: 1, 4: 2}, of: {}, why: \"{a: b}\"}]"},
+    {"names", "['a, b', it's, 'c']", "[\"a, b\", \"it's\", c]"},
     {"hooks", "[stop: {after: 3, kind: a}, \"say\"]", "[stop: {after: 3, kind: a}, say]"},
     {"hooks", "[]", "[]"},
     {"hooks", "[say-it: {a_b: 1}, say_it]", "[say-it: {a_b: 1}, say_it]"},
@@ -169,7 +175,7 @@ static void text_becomes_values(void **state)
 
 static const struct {
     const char *name, *text, *message;
-} wrong_texts[] = {
+} refused[] = {
     {"count", "11", "thing.count: expected an integer from 1 to 10 (for example 4), got '11'"},
     {"count", "1.5", "thing.count: expected an integer from 1 to 10 (for example 4), got '1.5'"},
     {"count", "\"4\"",
@@ -217,10 +223,10 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
 {
     fg_option_values *v = make();
     fg_error err = {0};
-    for (size_t i = 0; i < sizeof wrong_texts / sizeof wrong_texts[0]; i++) {
-        assert_int_equal(fg_option_set(v, wrong_texts[i].name, wrong_texts[i].text, "--x", &err),
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(fg_option_set(v, refused[i].name, refused[i].text, "--x", &err),
                          FG_EINVAL);
-        assert_string_equal(err.message, wrong_texts[i].message);
+        assert_string_equal(err.message, refused[i].message);
     }
     fgt_ok(fg_option_set(v, "rate", "1.1754943508222875e-38", "--x", &err)); /* the limits */
     fgt_ok(fg_option_set(v, "means", "[3.4028234663852886e38]", "--x", &err));

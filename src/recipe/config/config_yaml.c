@@ -235,7 +235,7 @@ static fg_status put_scalar(reader *r, const fgi_config_key *key, struct fy_node
     if (text == NULL && is_text(node))
         return fgi_no_memory(r->err);
     const bool is_good = text != NULL && strchr(text, '"') == NULL;
-    if (is_good && (is_quoted || text[strcspn(text, ",()[]{}")] != '\0'))
+    if (is_good && (is_quoted || text[strcspn(text, ",'()[]{}")] != '\0'))
         fgi_buf_printf(out, "\"%s\"", text);
     else if (is_good)
         fgi_buf_puts(out, text);
@@ -246,12 +246,48 @@ static fg_status put_scalar(reader *r, const fgi_config_key *key, struct fy_node
                                      is_text ? "a value without double quotes" : "a value", node);
 }
 
+/* Whether all keys are integers, as in a value of FG_OPTION_MAP. */
+static bool is_int_map(struct fy_node *node)
+{
+    void *place = NULL;
+    struct fy_node_pair *pair;
+    bool is_good = node != NULL && fy_node_is_mapping(node);
+    while (is_good && (pair = fy_node_mapping_iterate(node, &place)) != NULL) {
+        size_t size;
+        int64_t value;
+        const char *text = scalar_of(fy_node_pair_key(pair), &size);
+        is_good = text != NULL && fgi_parse_i64((fgi_str){text, size}, &value);
+    }
+    return is_good;
+}
+
+/* {0: 1, 4: 2}, the value of an option that is a map. */
+static fg_status put_map(reader *r, const fgi_config_key *key, struct fy_node *at,
+                         struct fy_node *node, fgi_buf *out)
+{
+    void *place = NULL;
+    struct fy_node_pair *pair;
+    const char *before = "";
+    fgi_buf_putc(out, '{');
+    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
+        fgi_buf_puts(out, before);
+        FGI_TRY(put_name(r, key, fy_node_pair_key(pair), out));
+        fgi_buf_puts(out, ": ");
+        FGI_TRY(put_scalar(r, key, at, fy_node_pair_value(pair), out));
+        before = ", ";
+    }
+    fgi_buf_putc(out, '}');
+    return FG_OK;
+}
+
 static fg_status put_value(reader *r, const fgi_config_key *key, struct fy_node *at,
                            struct fy_node *node, fgi_buf *out)
 {
     void *place = NULL;
     struct fy_node *item;
     const char *before = "";
+    if (is_int_map(node))
+        return put_map(r, key, at, node, out);
     if (node == NULL || !fy_node_is_sequence(node))
         return put_scalar(r, key, at, node, out);
     fgi_buf_putc(out, '[');
@@ -387,8 +423,11 @@ static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *
         fgi_buf text = {0};
         if (count == MOST_ITEMS)
             FGI_DONE(blame(r, name, "a map of more than 256 elements"));
-        char *own = text_of(fy_node_pair_key(pair), NULL);
-        char *value = text_of(fy_node_pair_value(pair), NULL);
+        struct fy_node *of_key = fy_node_pair_key(pair), *of_value = fy_node_pair_value(pair);
+        if (!is_text(of_key) || !(is_text(of_value) || is_null(of_value)))
+            FGI_DONE(wrong_kind(r, key, name, is_text(of_key) ? of_value : of_key));
+        char *own = text_of(of_key, NULL);
+        char *value = text_of(of_value, NULL);
         fgi_buf_printf(&text, "%s: %s", own != NULL ? own : "", value != NULL ? value : "");
         fgi_free(own);
         fgi_free(value);
