@@ -42,9 +42,8 @@ static void look(finding *f, const char *accelerator, const char *plugin_path)
 /* The first line of the reason; the others list locations, which --places prints. */
 static void print_reason(fgi_buf *out, const finding *f)
 {
-    const char *end = strchr(f->err.message, '\n');
-    const int size = end != NULL ? (int)(end - f->err.message) : (int)strlen(f->err.message);
-    fgi_buf_printf(out, "%-5s no   %.*s\n", f->accelerator, size, f->err.message);
+    fgi_buf_printf(out, "%-5s no   %.*s\n", f->accelerator, (int)strcspn(f->err.message, "\n"),
+                   f->err.message);
 }
 
 static void print_devices(fgi_buf *out, const finding *f)
