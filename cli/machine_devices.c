@@ -42,9 +42,8 @@ static void look(finding *f, const char *accelerator, const char *plugin_path)
 /* The first line of the reason; the others list locations, which --places prints. */
 static void print_reason(fgi_buf *out, const finding *f)
 {
-    const char *end = strchr(f->err.message, '\n');
-    const int size = end != NULL ? (int)(end - f->err.message) : (int)strlen(f->err.message);
-    fgi_buf_printf(out, "%-5s no   %.*s\n", f->accelerator, size, f->err.message);
+    fgi_buf_printf(out, "%-5s no   %.*s\n", f->accelerator, (int)strcspn(f->err.message, "\n"),
+                   f->err.message);
 }
 
 static void print_devices(fgi_buf *out, const finding *f)
@@ -84,19 +83,23 @@ static void print_lines(fgi_buf *out, const finding *f, bool show_places)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+static json_t *device_object(const fg_client *client, int index)
+{
+    fg_error err = {0};
+    fg_device_info device;
+    if (fg_device_info_at(client, index, &device, &err) != FG_OK)
+        return json_pack("{s:i, s:o}", "index", index, "error", fgi_json_name(err.message));
+    return json_pack("{s:i, s:I, s:o, s:o, s:o}", "index", index, "id", (json_int_t)device.id,
+                     "kind", fgi_json_name(device.kind), "description",
+                     fgi_json_name(device.description), "memory_limit_bytes",
+                     fgi_json_count(device.memory_limit_bytes));
+}
+
 static json_t *device_list(const fg_client *client)
 {
     json_t *list = json_array();
-    for (int i = 0; i < fg_client_info_of(client)->device_count; i++) {
-        fg_error err;
-        fg_device_info device;
-        if (fg_device_info_at(client, i, &device, &err) == FG_OK)
-            json_array_append_new(list,
-                                  json_pack("{s:i, s:I, s:s, s:s, s:o}", "index", i, "id",
-                                            (json_int_t)device.id, "kind", device.kind,
-                                            "description", device.description, "memory_limit_bytes",
-                                            fgi_json_count(device.memory_limit_bytes)));
-    }
+    for (int i = 0; i < fg_client_info_of(client)->device_count; i++)
+        (void)json_array_append_new(list, device_object(client, i));
     return list;
 }
 
@@ -104,17 +107,19 @@ static json_t *finding_object(const finding *f)
 {
     json_t *places = json_array();
     for (size_t i = 0; i < f->place_count; i++)
-        json_array_append_new(places,
-                              json_pack("{s:s, s:s, s:b}", "source", f->places[i].source, "path",
-                                        f->places[i].path, "exists", (int)f->places[i].exists));
+        (void)json_array_append_new(places,
+                                    json_pack("{s:s, s:o, s:b}", "source", f->places[i].source,
+                                              "path", fgi_json_name(f->places[i].path), "exists",
+                                              (int)f->places[i].exists));
     if (f->client == NULL)
-        return json_pack("{s:s, s:b, s:s, s:[], s:o}", "accelerator", f->accelerator, "usable", 0,
-                         "reason", f->err.message, "devices", "places", places);
+        return json_pack("{s:s, s:b, s:o, s:[], s:o}", "accelerator", f->accelerator, "usable", 0,
+                         "reason", fgi_json_name(f->err.message), "devices", "places", places);
     const fg_client_info *info = fg_client_info_of(f->client);
-    return json_pack("{s:s, s:b, s:n, s:s, s:s, s:[ii], s:o, s:o}", "accelerator", f->accelerator,
-                     "usable", 1, "reason", "plugin", info->plugin_path, "platform_version",
-                     info->platform_version, "pjrt_api", info->api_major, info->api_minor,
-                     "devices", device_list(f->client), "places", places);
+    return json_pack("{s:s, s:b, s:n, s:o, s:o, s:[ii], s:o, s:o}", "accelerator", f->accelerator,
+                     "usable", 1, "reason", "plugin", fgi_json_name(info->plugin_path),
+                     "platform_version", fgi_json_name(info->platform_version), "pjrt_api",
+                     info->api_major, info->api_minor, "devices", device_list(f->client), "places",
+                     places);
 }
 
 /* ---- libtpu's counters ----------------------------------------------------------------------- */
