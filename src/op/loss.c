@@ -231,9 +231,10 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
         return fgi_trace_fail(trace, FG_EINVAL,
                               "cross_entropy: label_smoothing is %g: expected 0 to 1",
                               o.label_smoothing);
-    if (o.ignore_index < INT32_MIN || o.ignore_index > INT32_MAX)
+    const int64_t ignored = o.ignore_index == FG_NONE ? 0 : o.ignore_index;
+    if (ignored < INT32_MIN || ignored > INT32_MAX)
         return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index does not fit in s32");
-    const bool ignores = o.has_ignore_index || o.ignore_index != 0;
+    const bool ignores = o.ignore_index != 0;
     if (has_probabilities && ignores)
         return fgi_trace_fail(trace, FG_EINVAL,
                               "cross_entropy: ignore_index is for labels, but the targets are "
@@ -251,7 +252,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
         return fgi_poison(trace);
     c.hot = fg_one_hot(c.label, all.dim[all.rank - 1], FG_BOOL);
     if (ignores)
-        c.counts = fg_ne(c.label, fgi_full_like(c.label, (double)o.ignore_index));
+        c.counts = fg_ne(c.label, fgi_full_like(c.label, (double)ignored));
     if (c.position_weight.handle != 0) {
         const fg_tensor weighs = fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0));
         c.counts = c.counts.handle != 0 ? fg_and(c.counts, weighs) : weighs;

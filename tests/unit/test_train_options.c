@@ -560,7 +560,7 @@ static fg_tensor combined_step(void *self, fg_step *st, const fg_batch *batch)
     const fg_tensor two = fg_full(trace, FG_F32, 2, FG_SCALAR);
     const fg_tensor weight = fg_full(trace, FG_F32, 2, FG_DIMS(TOY_CLASSES));
     const fg_tensor a =
-        fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.has_ignore_index = true});
+        fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.ignore_index = FG_NONE});
     const fg_tensor b =
         fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.class_weight = weight});
     switch (combination) {

@@ -38,8 +38,8 @@ FG_API fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight);
  * "CrossEntropyLoss", with reduction "mean". */
 typedef struct fg_cross_entropy_options {
     double label_smoothing; /* weight of the uniform distribution in the target, 0 to 1     [0] */
-    int64_t ignore_index;   /* label of positions to ignore, such as PyTorch's -100      [none] */
-    bool has_ignore_index;  /* use ignore_index even if it is 0                         [false] */
+    int64_t ignore_index;   /* label of positions to ignore, such as PyTorch's -100;
+                               FG_NONE: label 0                                      [none] */
     fg_tensor class_weight; /* T[C], weight of each class                            [none: 1] */
     fg_tensor weight;       /* weight of each position: floating or bool, broadcasts to label's
                                shape                                                 [none: 1] */
