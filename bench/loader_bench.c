@@ -50,8 +50,7 @@ static fg_status measure(fg_dataset *dataset, const char *name, int workers, dou
                                        .shuffle = true,
                                        .run_ahead = true,
                                        .drop_last = true,
-                                       .workers = workers,
-                                       .synchronous = workers == 0};
+                                       .workers = workers == 0 ? FG_NONE : workers};
     fg_status status = fg_loader_create(dataset, &options, &loader, err);
     const fg_host_batch *batch = NULL;
     const double begin = now_s();

@@ -542,8 +542,8 @@ typedef struct fg_loader_options {
     uint64_t seed;    /* keys the permutations, together with the epoch                     [0] */
     bool drop_last;   /* drop the incomplete batch at the end of an epoch               [false] */
     bool run_ahead;   /* prefetch batches of the next epoch before this one has ended   [false] */
-    bool synchronous; /* no threads: fg_loader_next reads the batch itself              [false] */
-    int workers;      /* worker threads              [number of CPUs, at most one per slot]     */
+    int64_t workers;  /* worker threads; FG_NONE: synchronous, fg_loader_next reads the batch
+                         itself                      [number of CPUs, at most one per slot]     */
     int prefetch;     /* slots: batches that are being read, ready or in use                [4] */
     int rank, world;  /* this process delivers rows rank*b to (rank+1)*b of every global batch,
                          with b = batch_size / world                                     [0, 1] */

@@ -549,8 +549,8 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
     if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
         return fgi_fail(err, FG_EINVAL, "prefetch is %d: expected 1 to %d", o->prefetch,
                         MOST_SLOTS);
-    if (o->workers < 0 || o->workers > FGI_MOST_WORKERS)
-        return fgi_fail(err, FG_EINVAL, "workers is %d: expected 1 to %d", o->workers,
+    if (o->workers != FG_NONE && (o->workers < 0 || o->workers > FGI_MOST_WORKERS))
+        return fgi_fail(err, FG_EINVAL, "workers is %" PRId64 ": expected 1 to %d", o->workers,
                         FGI_MOST_WORKERS);
     const int world = o->world == 0 ? 1 : o->world;
     const int64_t batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
@@ -580,7 +580,7 @@ static void take_options(fg_loader *loader, const fg_loader_options *o)
         loader->sampler.shuffle &= o->shuffle_buffer > 1;
     loader->rows = loader->sampler.batch / loader->sampler.world;
     loader->run_ahead = o->run_ahead;
-    loader->is_synchronous = o->synchronous;
+    loader->is_synchronous = o->workers == FG_NONE;
     loader->slot_count = o->prefetch == 0 ? DEFAULT_SLOTS : o->prefetch;
     loader->deliveries = (fgi_sample_position){.epoch = o->epoch, .position = o->position};
     set_claims(loader, loader->deliveries);
@@ -653,9 +653,9 @@ static fg_status make_lock(fg_loader *loader, fg_error *err)
     return FG_OK;
 }
 
-static fg_status start_workers(fg_loader *loader, int requested, fg_error *err)
+static fg_status start_workers(fg_loader *loader, int64_t requested, fg_error *err)
 {
-    int workers = requested;
+    int workers = requested == FG_NONE ? 1 : (int)requested;
     if (workers == 0) {
         workers = fgi_cpu_count();
         workers = workers < loader->slot_count ? workers : loader->slot_count;

@@ -213,8 +213,9 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
         .drop_last = spec->drop_last,
         .shuffle_buffer = spec->shuffle_buffer,
         .run_ahead = is_train,
-        .synchronous = spec->workers == 0,
-        .workers = spec->workers > 0 ? spec->workers : 0, /* auto */
+        .workers = spec->workers < 0    ? 0
+                   : spec->workers == 0 ? FG_NONE
+                                        : spec->workers,
         .prefetch = FGI_SLOTS,
         .epoch = is_train ? trainer->cursor.epoch : 0,
         .position = is_train ? trainer->cursor.position : 0,

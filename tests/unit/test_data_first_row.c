@@ -38,11 +38,11 @@ static void of_a_batch_in_parts(void **state)
             fg_loader *loader;
             const fg_host_batch *batch;
             fgt_ok(fg_dataset_create(&ops, NULL, &spec, &dataset, &err));
-            fgt_ok(fg_loader_create(dataset,
-                                    &(fg_loader_options){.batch_size = ROWS,
-                                                         .workers = workers,
-                                                         .synchronous = workers == 0},
-                                    &loader, &err));
+            fgt_ok(
+                fg_loader_create(dataset,
+                                 &(fg_loader_options){.batch_size = ROWS,
+                                                      .workers = workers == 0 ? FG_NONE : workers},
+                                 &loader, &err));
             assert_int_equal(fg_loader_next(loader, &batch, &err), FG_EFORMAT);
             assert_string_equal(err.message, "row 3 is damaged");
             fg_loader_destroy(loader);

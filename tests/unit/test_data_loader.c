@@ -128,13 +128,13 @@ static void the_order_is_the_samplers_for_any_number_of_threads(void **state)
     for (int workers = 0; workers <= 5; workers++)
         for (int slots = 1; slots <= 6; slots += 2)
             for (int memory = 0; memory < 2; memory++) {
-                fg_loader *loader = start(memory != 0 ? in_memory() : one_by_one(NULL),
-                                          &(fg_loader_options){.batch_size = 16,
-                                                               .shuffle = true,
-                                                               .seed = 4,
-                                                               .workers = workers,
-                                                               .synchronous = workers == 0,
-                                                               .prefetch = slots});
+                fg_loader *loader =
+                    start(memory != 0 ? in_memory() : one_by_one(NULL),
+                          &(fg_loader_options){.batch_size = 16,
+                                               .shuffle = true,
+                                               .seed = 4,
+                                               .workers = workers == 0 ? FG_NONE : workers,
+                                               .prefetch = slots});
                 check_epoch(loader, shuffled, (fgi_sample_position){0, 0});
                 const fg_host_batch *batch;
                 fgt_ok(fg_loader_next(loader, &batch, &err)); /* repeated calls return the end */
@@ -199,12 +199,12 @@ static void it_resumes_anywhere(void **state)
 static void running_ahead_goes_on_through_epochs(void **state)
 {
     for (int synchronous = 0; synchronous < 2; synchronous++) {
-        fg_loader *loader = start(one_by_one(NULL), &(fg_loader_options){.batch_size = 16,
-                                                                         .shuffle = true,
-                                                                         .seed = 4,
-                                                                         .workers = 3,
-                                                                         .synchronous = synchronous,
-                                                                         .run_ahead = true});
+        fg_loader *loader =
+            start(one_by_one(NULL), &(fg_loader_options){.batch_size = 16,
+                                                         .shuffle = true,
+                                                         .seed = 4,
+                                                         .workers = synchronous ? FG_NONE : 3,
+                                                         .run_ahead = true});
         for (int64_t epoch = 0; epoch < 4; epoch++) {
             if (epoch % 2 == 1) /* setting the default changes nothing */
                 fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
@@ -319,10 +319,9 @@ static void errors_come_in_their_place(void **state)
 {
     const int64_t failing = 37; /* in batch 2 of the dataset's order */
     for (int workers = 0; workers <= 4; workers++) {
-        fg_loader *loader =
-            start(one_by_one(&failing), &(fg_loader_options){.batch_size = 16,
-                                                             .workers = workers,
-                                                             .synchronous = workers == 0});
+        fg_loader *loader = start(
+            one_by_one(&failing),
+            &(fg_loader_options){.batch_size = 16, .workers = workers == 0 ? FG_NONE : workers});
         const fg_host_batch *batch;
         for (int64_t index = 0; index < 7; index++) {
             const fg_status status = fg_loader_next(loader, &batch, &err);
@@ -347,7 +346,7 @@ static void errors_come_in_their_place(void **state)
 static void a_synchronous_loader_does_not_wait_for_its_own_caller(void **state)
 {
     fg_loader *loader = start(
-        in_memory(), &(fg_loader_options){.batch_size = 16, .synchronous = true, .prefetch = 2});
+        in_memory(), &(fg_loader_options){.batch_size = 16, .workers = FG_NONE, .prefetch = 2});
     const fg_host_batch *first, *second, *third;
     fgt_ok(fg_loader_next(loader, &first, &err));
     fgt_ok(fg_loader_next(loader, &second, &err));
@@ -436,7 +435,7 @@ static void batches_of_an_epoch_are_counted(void **state)
         int64_t batch_size, all, whole;
     } rows[] = {{1, 103, 103}, {51, 3, 2}, {52, 2, 1}, {102, 2, 1}, {103, 1, 1}, {104, 1, 0}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fg_loader_options options = {.batch_size = rows[i].batch_size, .synchronous = true};
+        fg_loader_options options = {.batch_size = rows[i].batch_size, .workers = FG_NONE};
         fg_loader *loader = start(in_memory(), &options);
         assert_int_equal(fg_loader_batch_count(loader), rows[i].all);
         fg_loader_destroy(loader);
@@ -587,9 +586,11 @@ static void wrong_options_are_named(void **state)
     expect_refused((fg_loader_options){.workers = 1025}, "workers is 1025: expected 1 to 1024");
     expect_refused((fg_loader_options){.shuffle_buffer = -1},
                    "shuffle_buffer is -1: expected a number greater than 0");
+    fg_loader_destroy(
+        start(in_memory(),
+              &(fg_loader_options){.batch_size = COUNT + 1, .drop_last = true, .workers = 1024}));
     fg_loader *loader = start(
-        in_memory(), &(fg_loader_options){
-                         .batch_size = 1, .synchronous = true, .prefetch = 1024, .workers = 1024});
+        in_memory(), &(fg_loader_options){.batch_size = 1, .workers = FG_NONE, .prefetch = 1024});
     assert_int_equal(fg_loader_start_epoch(loader, -1, 0, &err), FG_EINVAL);
     assert_string_equal(err.message, "epoch -1, position 0: expected nonnegative integers");
     assert_int_equal(fg_loader_start_epoch(loader, 0, -1, &err), FG_EINVAL);

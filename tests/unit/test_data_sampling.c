@@ -103,7 +103,7 @@ static void the_order_is_random_and_a_function_of_seed_and_epoch(void **state)
     fgt_ok(fg_dataset_weighted(parent, weights, NULL, &one, &err));
     fgt_ok(fg_dataset_weighted(parent, weights, &(fg_sampling_options){.seed = 1}, &two, &err));
     const fg_loader_options threads = {.batch_size = 8, .workers = 3};
-    const fg_loader_options alone = {.batch_size = 8, .synchronous = true};
+    const fg_loader_options alone = {.batch_size = 8, .workers = FG_NONE};
     assert_int_equal(draw(one, &threads, 5, a), SIZE);
     assert_int_equal(draw(one, &alone, 5, b), SIZE);
     assert_memory_equal(a, b, SIZE * sizeof a[0]);

@@ -157,12 +157,12 @@ static void every_sample_comes_once(void **state)
             for (int workers = 0; workers < 3; workers++) {
                 counter c = {.count = counts[i], .fails_at = -1};
                 int64_t order[MOST];
-                fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = 16,
-                                                                   .shuffle = true,
-                                                                   .seed = 3,
-                                                                   .shuffle_buffer = buffers[k],
-                                                                   .workers = workers,
-                                                                   .synchronous = workers == 0});
+                fg_loader *loader =
+                    start(&c, &(fg_loader_options){.batch_size = 16,
+                                                   .shuffle = true,
+                                                   .seed = 3,
+                                                   .shuffle_buffer = buffers[k],
+                                                   .workers = workers == 0 ? FG_NONE : workers});
                 assert_int_equal(fg_loader_batch_count(loader), -1);
                 assert_int_equal(read_epoch(loader, 0, 0, order), counts[i]);
                 assert_each_once(order, counts[i]);
@@ -219,7 +219,7 @@ static void small_buffers_are_fair(void **state)
                                                        .shuffle = true,
                                                        .seed = 1,
                                                        .shuffle_buffer = BUFFER,
-                                                       .synchronous = true});
+                                                       .workers = FG_NONE});
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
         int64_t order[MOST];
         fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
@@ -258,7 +258,7 @@ static void a_reader_is_closed_at_once(void **state)
     counter c = {.count = 16, .fails_at = -1};
     const fg_host_batch *b;
     (void)state;
-    fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = 8, .synchronous = true});
+    fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = 8, .workers = FG_NONE});
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_loader_next(loader, &b, &err));
         assert_int_equal(c.closed, i);
@@ -386,7 +386,7 @@ static void jumps_and_epochs_ahead(void **state)
         const fg_host_batch *held;
         fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = 8,
                                                            .prefetch = 3,
-                                                           .synchronous = synchronous,
+                                                           .workers = synchronous ? FG_NONE : 0,
                                                            .shuffle = true,
                                                            .shuffle_buffer = 9,
                                                            .run_ahead = true});
@@ -551,7 +551,7 @@ static fg_status one_epoch(void *self, fg_error *e)
     fg_status status = fg_dataset_from_source(&ops, c, &spec, &dataset, e);
     if (status == FG_OK)
         status = fg_loader_create(
-            dataset, &(fg_loader_options){.batch_size = 4, .synchronous = true}, &loader, e);
+            dataset, &(fg_loader_options){.batch_size = 4, .workers = FG_NONE}, &loader, e);
     if (status == FG_OK)
         status = fg_loader_next(loader, &b, e);
     fg_loader_destroy(loader);

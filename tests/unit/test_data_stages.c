@@ -159,8 +159,8 @@ static fg_loader_stats run(fg_dataset *take_dataset, int workers)
 {
     fg_loader *loader;
     const fg_host_batch *batch;
-    const fg_loader_options options = {
-        .batch_size = 10, .synchronous = workers == 0, .workers = workers};
+    const fg_loader_options options = {.batch_size = 10,
+                                       .workers = workers == 0 ? FG_NONE : workers};
     fgt_ok(fg_loader_create(take_dataset, &options, &loader, &err));
     fg_dataset_destroy(take_dataset);
     for (;;) {

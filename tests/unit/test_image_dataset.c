@@ -167,7 +167,7 @@ static void load(fg_dataset *dataset, int workers, int64_t epoch, uint8_t out[3]
     fg_loader *loader;
     const fg_host_batch *batch;
     const fg_loader_options options = {
-        .batch_size = 3, .workers = workers, .synchronous = workers == 0, .epoch = epoch};
+        .batch_size = 3, .workers = workers == 0 ? FG_NONE : workers, .epoch = epoch};
     fgt_ok(fg_loader_create(dataset, &options, &loader, &err));
     fgt_ok(fg_loader_next(loader, &batch, &err));
     assert_int_equal(batch->valid, 3);

@@ -94,13 +94,13 @@ static void one_batch_at_least(void **state)
     fg_dataset *dataset = asleep(&r, 100);
     fg_input_rate rate;
     fgt_ok(fg_input_rate_measure(
-        dataset, &(fg_loader_options){.batch_size = 20, .synchronous = true}, 1e-3, &rate, &err));
+        dataset, &(fg_loader_options){.batch_size = 20, .workers = FG_NONE}, 1e-3, &rate, &err));
     assert_int_equal(rate.samples, 20);
     assert_true(rate.seconds >= 20 * SLEEP_MS * 1e-3);
     fg_dataset_destroy(dataset);
     dataset = asleep(&r, 3); /* and five padding rows */
-    fgt_ok(fg_input_rate_measure(
-        dataset, &(fg_loader_options){.batch_size = 8, .synchronous = true}, 1e-9, &rate, &err));
+    fgt_ok(fg_input_rate_measure(dataset, &(fg_loader_options){.batch_size = 8, .workers = FG_NONE},
+                                 1e-9, &rate, &err));
     assert_int_equal(rate.samples, 3);
     fg_dataset_destroy(dataset);
 }

@@ -53,7 +53,7 @@ static void read_sample(fg_dataset *dataset, int64_t epoch, int64_t index, uint8
     fgt_ok(fg_loader_create(
         dataset,
         &(fg_loader_options){
-            .batch_size = 1, .synchronous = true, .epoch = epoch, .position = index},
+            .batch_size = 1, .workers = FG_NONE, .epoch = epoch, .position = index},
         &loader, &err));
     fgt_ok(fg_loader_next(loader, &batch, &err));
     memcpy(out, batch->data[0], fg_type_bytes(&fg_dataset_field(dataset, 0)->type));

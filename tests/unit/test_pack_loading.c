@@ -55,8 +55,7 @@ static fg_status load(fg_dataset *dataset, int workers, int64_t epoch, int64_t p
                                        .shuffle = true,
                                        .seed = 9,
                                        .run_ahead = true,
-                                       .workers = workers,
-                                       .synchronous = workers == 0,
+                                       .workers = workers == 0 ? FG_NONE : workers,
                                        .epoch = epoch,
                                        .position = position};
     out->count = 0;
@@ -285,7 +284,7 @@ static void expect_requests(fg_dataset *take_dataset, int count, const asked *pa
                                                  .shuffle = true,
                                                  .drop_last = true,
                                                  .run_ahead = true,
-                                                 .synchronous = true},
+                                                 .workers = FG_NONE},
                             &loader, &err));
     for (int i = 0; i < count / BATCH; i++) {
         fgt_ok(fg_loader_next(loader, &batch, &err));

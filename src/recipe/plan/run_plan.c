@@ -250,12 +250,12 @@ static int parts_of(const fg_client_info *info)
 fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
                              double seconds, fg_input_rate *out, fg_error *err)
 {
-    const bool is_auto = c->batches.workers == FG_AUTO;
-    const int workers = is_auto ? 0 : (int)c->batches.workers;
+    const int64_t workers = c->batches.workers;
     const fg_loader_options options = {.batch_size = batch,
                                        .shuffle = true,
-                                       .synchronous = !is_auto && workers == 0,
-                                       .workers = workers};
+                                       .workers = workers == FG_AUTO ? 0
+                                                  : workers == 0     ? FG_NONE
+                                                                     : workers};
     return fg_input_rate_measure(samples, &options, seconds, out, err);
 }
 
