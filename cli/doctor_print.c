@@ -7,6 +7,7 @@
 #include "checkup.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "doc/doc.h"
 #include "input/json_file.h"
 
 static const char *const severities[] = {"note", "warning", "wrong"};
@@ -24,83 +25,89 @@ static const char *place_name(const char *place)
     return "no cloud or notebook service detected";
 }
 
-static void print_tpu(fgi_buf *out, const fg_host_info *info)
+static void put_tpu(fgi_doc *doc, const fg_host_info *info)
 {
+    fgi_buf words = {0};
     if (info->tpu_chips == 0) {
-        fgi_buf_printf(out, "tpu      none\n");
+        fgi_doc_fact(doc, "tpu", "none");
         return;
     }
-    fgi_buf_printf(out, "tpu      %s%s, %d chip%s = %d device%s",
-                   info->tpu[0] == 'v' ? "TPU " : "TPU", info->tpu, info->tpu_chips,
-                   info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
+    fgi_buf_printf(&words, "%s%s, %d chip%s = %d device%s", info->tpu[0] == 'v' ? "TPU " : "TPU",
+                   info->tpu, info->tpu_chips, info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
                    info->tpu_devices > 1 ? "s" : "");
     if (info->tpu_device_bytes > 0)
-        fgi_buf_printf(out, " of %s", fgi_bytes_words((double)info->tpu_device_bytes));
+        fgi_buf_printf(&words, " of %s", fgi_bytes_words((double)info->tpu_device_bytes));
     if (info->tpu_type[0] != '\0')
-        fgi_buf_printf(out, "; %s", info->tpu_type);
+        fgi_buf_printf(&words, "; %s", info->tpu_type);
     if (info->tpu_topology[0] != '\0')
-        fgi_buf_printf(out, ", %s", info->tpu_topology);
+        fgi_buf_printf(&words, ", %s", info->tpu_topology);
     if (info->tpu_hosts > 1)
-        fgi_buf_printf(out, "; host %d of %d", info->tpu_worker, info->tpu_hosts);
-    fgi_buf_putc(out, '\n');
+        fgi_buf_printf(&words, "; host %d of %d", info->tpu_worker, info->tpu_hosts);
+    fgi_doc_fact(doc, "tpu", "%s", fgi_buf_text(&words));
+    fgi_buf_fini_part(&words, doc->out);
 }
 
-static void print_host(fgi_buf *out, const fg_host_info *info)
+static void put_host(fgi_doc *doc, const fg_host_info *info)
 {
-    fgi_buf_printf(
-        out, "host     %d processor%s%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
+    fgi_doc_fact(
+        doc, "host", "%d processor%s%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free%s%s",
         info->cpus, fgi_s(info->cpus), info->cpu_name[0] != '\0' ? ", " : "", info->cpu_name,
         fgi_bytes_words((double)info->memory_bytes),
         fgi_bytes_words((double)info->memory_free_bytes), fgi_bytes_words((double)info->shm_bytes),
-        fgi_bytes_words((double)info->temp_free_bytes));
-    if (info->hugepages[0] != '\0')
-        fgi_buf_printf(out, ", huge pages %s", info->hugepages);
-    fgi_buf_putc(out, '\n');
+        fgi_bytes_words((double)info->temp_free_bytes),
+        info->hugepages[0] != '\0' ? ", huge pages " : "", info->hugepages);
 }
 
-static void print_plugins(fgi_buf *out, const checkup *d)
+static void put_plugins(fgi_doc *doc, const checkup *d)
 {
     for (int i = 0; i < DOCTOR_PLUGINS; i++) {
         const checkup_plugin *p = &d->plugins[i];
         if (p->accelerator != NULL && p->path[0] != '\0')
-            fgi_buf_printf(out, "plugin   %s%s%s: %s\n", p->accelerator,
-                           p->version[0] != '\0' ? " " : "", p->version, p->path);
+            fgi_doc_fact(doc, "plugin", "%s%s%s: %s", p->accelerator,
+                         p->version[0] != '\0' ? " " : "", p->version, p->path);
     }
     if (d->cache[0] != '\0')
-        fgi_buf_printf(out, "cache    %s: %" PRId64 " program%s, %s\n", d->cache, d->cache_files,
-                       fgi_s(d->cache_files), fgi_bytes_words((double)d->cache_bytes));
+        fgi_doc_fact(doc, "cache", "%s: %" PRId64 " program%s, %s", d->cache, d->cache_files,
+                     fgi_s(d->cache_files), fgi_bytes_words((double)d->cache_bytes));
     if (d->speed.was_measured)
-        fgi_buf_printf(out, "data     %" PRId64 " file%s, %s in %.2f s: %.0f MB/s, %.0f files/s\n",
-                       d->speed.files, fgi_s(d->speed.files),
-                       fgi_bytes_words((double)d->speed.bytes), d->speed.seconds,
-                       (double)d->speed.bytes / 1e6 / d->speed.seconds,
-                       (double)d->speed.files / d->speed.seconds);
+        fgi_doc_fact(doc, "data", "%" PRId64 " file%s, %s in %.2f s: %.0f MB/s, %.0f files/s",
+                     d->speed.files, fgi_s(d->speed.files), fgi_bytes_words((double)d->speed.bytes),
+                     d->speed.seconds, (double)d->speed.bytes / 1e6 / d->speed.seconds,
+                     (double)d->speed.files / d->speed.seconds);
+    if (d->test.was_run && d->test.devices > 0)
+        fgi_doc_fact(doc, "test",
+                     "%s: %d x %s, PJRT %d.%d: a matmul on each and an all-reduce: %s (%.1f s)",
+                     d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
+                     d->test.api_minor, d->test.is_good ? "passed" : "FAILED", d->test.seconds);
+}
+
+static void put_findings(fgi_doc *doc, const checkup *d)
+{
+    for (size_t i = 0; i < d->finding_count; i++) {
+        const fg_finding *f = &d->findings[i];
+        fgi_doc_fact(doc, severities[f->severity], "%s [%s]", f->text, f->code);
+        if (f->command != NULL && f->command[0] != '\0')
+            fgi_doc_fact(doc, "", "-> %s", f->command);
+    }
+    if (fg_host_variable_count(d->host) > 0)
+        fgi_doc_fact(doc, "",
+                     "fulgurite doctor --fix -- COMMAND runs a program with these variables "
+                     "corrected");
+    if (!checkup_is_wrong(d))
+        fgi_doc_say(doc, NULL, "nothing is wrong");
 }
 
 void checkup_print(fgi_buf *out, const checkup *d)
 {
     const fg_host_info *info = fg_host_info_of(d->host);
-    fgi_buf_printf(out, "platform %s\n", place_name(info->place));
-    print_tpu(out, info);
-    print_host(out, info);
-    print_plugins(out, d);
-    if (d->test.was_run && d->test.devices > 0)
-        fgi_buf_printf(out,
-                       "test     %s: %d x %s, PJRT %d.%d: a matmul on each and an all-reduce: %s "
-                       "(%.1f s)\n",
-                       d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
-                       d->test.api_minor, d->test.is_good ? "passed" : "FAILED", d->test.seconds);
-    for (size_t i = 0; i < d->finding_count; i++) {
-        const fg_finding *f = &d->findings[i];
-        fgi_buf_printf(out, "%-8s %s [%s]\n", severities[f->severity], f->text, f->code);
-        if (f->command != NULL && f->command[0] != '\0')
-            fgi_buf_printf(out, "         -> %s\n", f->command);
-    }
-    if (fg_host_variable_count(d->host) > 0)
-        fgi_buf_printf(out, "         fulgurite doctor --fix -- COMMAND runs a program with these "
-                            "variables corrected\n");
-    if (!checkup_is_wrong(d))
-        fgi_buf_printf(out, "nothing is wrong\n");
+    fgi_doc doc;
+    fgi_doc_begin(&doc, out, false, "");
+    fgi_doc_fact(&doc, "platform", "%s", place_name(info->place));
+    put_tpu(&doc, info);
+    put_host(&doc, info);
+    put_plugins(&doc, d);
+    put_findings(&doc, d);
+    fgi_doc_end(&doc);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -129,14 +136,21 @@ static json_t *host_object(const fg_host_info *info)
         "hugepages", fgi_json_string(info->hugepages));
 }
 
+/* Also what is not UTF-8, such as a path; null for "". */
+static json_t *words_or_null(const char *text)
+{
+    return text != NULL && *text != '\0' ? fgi_json_name(text) : json_null();
+}
+
 static json_t *findings_array(const checkup *d)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < d->finding_count; i++) {
         const fg_finding *f = &d->findings[i];
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o}", "severity", severities[f->severity], "code",
-                            f->code, "text", f->text, "command", fgi_json_string(f->command)));
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "severity",
+                                                    severities[f->severity], "code", f->code,
+                                                    "text", fgi_json_name(f->text), "command",
+                                                    words_or_null(f->command)));
     }
     return list;
 }
@@ -149,7 +163,7 @@ static json_t *plugins_array(const checkup *d)
         if (p->accelerator != NULL)
             (void)json_array_append_new(
                 list, json_pack("{s:s, s:o, s:o, s:o}", "accelerator", p->accelerator, "path",
-                                fgi_json_string(p->path), "source", fgi_json_string(p->source),
+                                words_or_null(p->path), "source", fgi_json_string(p->source),
                                 "version", fgi_json_string(p->version)));
     }
     return list;
@@ -189,8 +203,8 @@ void checkup_print_json(fgi_buf *out, const checkup *d)
     const fg_host_info *info = fg_host_info_of(d->host);
     json_t *cache = d->cache[0] == '\0'
                         ? json_null()
-                        : json_pack("{s:s, s:b, s:I, s:I, s:o}", "path", d->cache, "writable",
-                                    (int)d->cache_is_writable, "programs",
+                        : json_pack("{s:o, s:b, s:I, s:I, s:o}", "path", fgi_json_name(d->cache),
+                                    "writable", (int)d->cache_is_writable, "programs",
                                     (json_int_t)d->cache_files, "bytes", (json_int_t)d->cache_bytes,
                                     "free_bytes", fgi_json_count(d->cache_free_bytes));
     json_t *top = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wrong",

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "input/json_file.h"
+#include "doc/doc.h"
 #include "devices.h"
 #include "base/text.h"
 #include "base/buf.h"
@@ -39,46 +40,64 @@ static void look(finding *f, const char *accelerator, const char *plugin_path)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The first line of the reason; the others list locations, which --places prints. */
-static void print_reason(fgi_buf *out, const finding *f)
+static const fgi_field fields[] = {FGI_FIELD("", "accelerator", FGI_WORDS),
+                                   FGI_FIELD("", "usable", FGI_WORDS),
+                                   FGI_FIELD("", "words", FGI_WORDS), FGI_FIELDS_END};
+
+/* A document of one table; the rows are released. */
+static void put_lines(fgi_buf *out, const fgi_field *shown, json_t *take_rows)
 {
-    fgi_buf_printf(out, "%-5s no   %.*s\n", f->accelerator, (int)strcspn(f->err.message, "\n"),
-                   f->err.message);
+    fgi_doc d;
+    fgi_doc_begin(&d, out, false, "");
+    fgi_doc_rows(&d, NULL, shown, take_rows);
+    fgi_doc_end(&d);
 }
 
-static void print_devices(fgi_buf *out, const finding *f)
+static void add_line(json_t *rows, const finding *f, const char *words)
+{
+    (void)json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "accelerator", f->accelerator,
+                                                "usable", f->client != NULL ? "yes" : "no", "words",
+                                                fgi_json_name(words)));
+}
+
+static void add_device(json_t *rows, const finding *f, int index)
 {
     const fg_client_info *info = fg_client_info_of(f->client);
-    for (int i = 0; i < info->device_count; i++) {
-        fg_error err = {0};
-        fg_device_info device;
-        if (fg_device_info_at(f->client, i, &device, &err) != FG_OK) {
-            fgi_buf_printf(out, "%-5s no   device %d: %s\n", f->accelerator, i, err.message);
-            continue;
-        }
-        fgi_buf_printf(out, "%-5s yes  device %d: %s", f->accelerator, i, device.kind);
+    fg_error err = {0};
+    fg_device_info device;
+    fgi_buf words = {0};
+    fgi_buf_printf(&words, "device %d: ", index);
+    if (fg_device_info_at(f->client, index, &device, &err) != FG_OK) {
+        fgi_buf_puts(&words, err.message);
+    } else {
+        fgi_buf_puts(&words, device.kind);
         if (device.memory_limit_bytes > 0)
-            fgi_buf_printf(out, ", %s", fgi_bytes_words((double)device.memory_limit_bytes));
-        fgi_buf_printf(out, "; PJRT %d.%d, %s\n", info->api_major, info->api_minor,
+            fgi_buf_printf(&words, ", %s", fgi_bytes_words((double)device.memory_limit_bytes));
+        fgi_buf_printf(&words, "; PJRT %d.%d, %s", info->api_major, info->api_minor,
                        info->plugin_path);
     }
+    add_line(rows, f, fgi_buf_text(&words));
+    fgi_buf_fini(&words);
 }
 
-static void print_places(fgi_buf *out, const finding *f)
+/* Of a reason the first line; the others list locations, which --places prints. */
+static void add_lines(json_t *rows, const finding *f, bool show_places)
 {
-    for (size_t i = 0; i < f->place_count; i++)
-        fgi_buf_printf(out, "      %s  %s: %s\n", f->places[i].exists ? "there" : "  -  ",
+    char reason[sizeof f->err.message];
+    if (f->client == NULL) {
+        (void)fgi_snprintf(reason, sizeof reason, "%.*s", (int)strcspn(f->err.message, "\n"),
+                           f->err.message);
+        add_line(rows, f, reason);
+    }
+    for (int i = 0; f->client != NULL && i < fg_client_info_of(f->client)->device_count; i++)
+        add_device(rows, f, i);
+    for (size_t i = 0; show_places && i < f->place_count; i++) {
+        fgi_buf words = {0};
+        fgi_buf_printf(&words, "      %s  %s: %s", f->places[i].exists ? "there" : "  -  ",
                        f->places[i].source, f->places[i].path);
-}
-
-static void print_lines(fgi_buf *out, const finding *f, bool show_places)
-{
-    if (f->client != NULL)
-        print_devices(out, f);
-    else
-        print_reason(out, f);
-    if (show_places)
-        print_places(out, f);
+        (void)json_array_append_new(rows, fgi_json_name(fgi_buf_text(&words)));
+        fgi_buf_fini(&words);
+    }
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -132,17 +151,18 @@ static json_t *use_object(const fg_tpu_use *use)
                      fgi_json_real(use->duty_cycle));
 }
 
-static void print_use(fgi_buf *out, const fg_tpu_use *use)
+static void put_memory(fgi_buf *out, const fgi_field *field, const json_t *row)
 {
-    fgi_buf_printf(out, "tpu %" PRId64, use->device);
-    if (use->memory_used_bytes >= 0)
-        fgi_buf_printf(out, "  memory %s", fgi_bytes_words((double)use->memory_used_bytes));
-    if (use->memory_total_bytes > 0)
-        fgi_buf_printf(out, " of %s", fgi_bytes_words((double)use->memory_total_bytes));
-    if (isfinite(use->duty_cycle))
-        fgi_buf_printf(out, "  busy %.1f %% (counter)", use->duty_cycle * 100);
-    fgi_buf_putc(out, '\n');
+    const double used = fgi_json_number(row, "memory_used_bytes"),
+                 total = fgi_json_number(row, "memory_total_bytes");
+    fgi_buf_puts(out, used >= 0 ? fgi_bytes_words(used) : "");
+    if (total > 0)
+        fgi_buf_printf(out, " of %s", fgi_bytes_words(total));
 }
+
+static const fgi_field use_fields[] = {
+    FGI_FIELD("tpu", "device", FGI_COUNT), FGI_FIELD_PUT("memory", FGI_WORDS, put_memory),
+    FGI_FIELD("busy (counter)", "duty_cycle", FGI_PERCENT), FGI_FIELDS_END};
 
 fg_status devices_put_use(const char *address, bool as_json, fgi_buf *out, fg_error *err)
 {
@@ -151,14 +171,12 @@ fg_status devices_put_use(const char *address, bool as_json, fgi_buf *out, fg_er
     FGI_TRY(fg_tpu_use_read(address, use, MAX_TPUS, &count, err));
     json_t *list = json_array();
     for (size_t i = 0; i < count && i < MAX_TPUS; i++)
-        if (as_json)
-            (void)json_array_append_new(list, use_object(&use[i]));
-        else
-            print_use(out, &use[i]);
+        (void)json_array_append_new(list, use_object(&use[i]));
     if (as_json)
-        fgi_json_put(out, json_pack("{s:O}", "devices", list),
+        fgi_json_put(out, json_pack("{s:o}", "devices", list),
                      JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    json_decref(list);
+    else
+        put_lines(out, use_fields, list);
     return FG_OK;
 }
 
@@ -174,15 +192,17 @@ void devices_put(const char *plugin_path, bool with_places, bool as_json, fgi_bu
         if (as_json)
             (void)json_array_append_new(list, finding_object(&f));
         else
-            print_lines(out, &f, with_places);
+            add_lines(list, &f, with_places);
         if (f.client != NULL && taken == NULL)
             taken = accelerators[i];
         fg_client_close(f.client);
     }
-    if (as_json)
-        fgi_json_put(out, json_pack("{s:O, s:s?}", "accelerators", list, "auto", taken),
+    if (as_json) {
+        fgi_json_put(out, json_pack("{s:o, s:s?}", "accelerators", list, "auto", taken),
                      JSON_INDENT(2));
-    else if (taken != NULL)
+        return;
+    }
+    put_lines(out, fields, list);
+    if (taken != NULL)
         fgi_buf_printf(out, "auto       uses %s\n", taken);
-    json_decref(list);
 }

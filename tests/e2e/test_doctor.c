@@ -29,12 +29,12 @@ static void report_of_a_good_machine(void **state)
 {
     (void)state;
     const outcome *o = doctor_of("kaggle_v5e-8", 0, "");
-    contains(o->out, "platform Kaggle notebook\n"
-                     "tpu      TPU v5e, 8 chips = 8 devices of 17.2 GB; v5litepod-8, 2x4\n"
-                     "host     40 processors, AMD EPYC 7B13, memory 402.7 GB (389.1 GB free), "
+    contains(o->out, "platform  Kaggle notebook\n"
+                     "tpu       TPU v5e, 8 chips = 8 devices of 17.2 GB; v5litepod-8, 2x4\n"
+                     "host      40 processors, AMD EPYC 7B13, memory 402.7 GB (389.1 GB free), "
                      "/dev/shm 17.2 GB, /tmp ?");
-    contains(o->out, "warning  TPU_PROCESS_ADDRESSES is 'local': here one process uses all chips "
-                     "[stale-variable]\n         -> unset TPU_PROCESS_ADDRESSES\n");
+    contains(o->out, "warning   TPU_PROCESS_ADDRESSES is 'local': here one process uses all chips "
+                     "[stale-variable]\n          -> unset TPU_PROCESS_ADDRESSES\n");
     contains(o->out, "\nnothing is wrong\n");
     assert_string_equal(o->err, "");
 }
@@ -44,7 +44,7 @@ static void exit_status_says_what_is_wrong(void **state)
     (void)state;
     const outcome *o = doctor_of("gce_v4-32", 1, "");
     contains(o->out, "host 2 of 4");
-    contains(o->out, "wrong    this is host 2 of 4 in a slice of 16 chips (v4-32)");
+    contains(o->out, "wrong     this is host 2 of 4 in a slice of 16 chips (v4-32)");
     contains(o->out, "-> export TPU_VISIBLE_CHIPS=0,1,2,3 TPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1 "
                      "TPU_PROCESS_BOUNDS=1,1,1\n");
 }
@@ -159,7 +159,8 @@ static void device_that_computes_wrongly_is_named(void **state)
     const outcome *o = program_gives(1, NULL, "doctor --no-network");
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
     contains(o->out, "FAILED");
-    contains(o->out, "wrong    device 0 of fake device computes a matmul incorrectly [bad-matmul]");
+    contains(o->out,
+             "wrong     device 0 of fake device computes a matmul incorrectly [bad-matmul]");
 }
 
 /* The fake plugin blocks all work. */
@@ -207,7 +208,7 @@ static void counters_of_a_running_program(void **state)
     server_start(&s);
     (void)snprintf(arguments, sizeof arguments, "devices --metrics=%s", s.address);
     const outcome *o = program_gives(0, NULL, arguments);
-    contains(o->out, "tpu 3  memory 4.3 GB of 17.2 GB  busy 87.2 % (counter)\n");
+    contains(o->out, "  3  4.3 GB of 17.2 GB          87.2 %\n");
     (void)snprintf(arguments, sizeof arguments, "devices --json --metrics=%s", s.address);
     o = program_gives(0, NULL, arguments);
     contains(o->out, "\"duty_cycle\": 0.125");

@@ -55,7 +55,7 @@ static void places(void **state)
         machine_file(&m, "/sys/class/dmi/id/product_name", places_of[i].product);
         fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
         char *text = report_of(host, &(checkup_options){.host_only = true});
-        (void)snprintf(line, sizeof line, "platform %s\n", places_of[i].line);
+        (void)snprintf(line, sizeof line, "platform  %s\n", places_of[i].line);
         if (strncmp(text, line, strlen(line)) != 0)
             fail_msg("row %zu: %s", i, text);
         fgi_free(text);
@@ -74,7 +74,7 @@ static void the_speed_of_data_is_shown(void **state)
     fgt_write(fgt_path(folder, "a"), "one", 3);
     fgt_write(fgt_path(folder, "b"), "two", 3);
     char *text = report_of(host, &(checkup_options){.data = folder, .skip_test = true});
-    const char *line = strstr(text, "\ndata     2 files, 6 B in ");
+    const char *line = strstr(text, "\ndata      2 files, 6 B in ");
     if (line == NULL || strstr(line, " files/s\n") == NULL)
         fail_msg("%s", text);
     fgi_free(text);
@@ -216,6 +216,27 @@ static void whole_checkups(void **state)
     machine_fini(&m);
 }
 
+/* Names of files are bytes; JSON is UTF-8. */
+static void paths_that_are_not_utf8_are_escaped(void **state)
+{
+    static checkup d = {.cache = "/c\xff",
+                        .plugins = {{.accelerator = "cpu", .path = "/p\xff"}},
+                        .findings = {{FG_WRONG, "an-error", "wrong: \xff", "rm \xff"}},
+                        .finding_count = 1};
+    fg_error err = {0};
+    fgi_buf text = {0};
+    (void)state;
+    fgt_ok(fg_host_open(&(fg_host_options){.root = fgt_temp_folder()}, &d.host, &err));
+    checkup_print_json(&text, &d);
+    assert_false(text.failed);
+    assert_non_null(strstr(text.data, "\"path\": \"/c\\\\xff\""));
+    assert_non_null(strstr(text.data, "\"path\": \"/p\\\\xff\""));
+    assert_non_null(strstr(text.data, "\"text\": \"wrong: \\\\xff\""));
+    assert_non_null(strstr(text.data, "\"command\": \"rm \\\\xff\""));
+    fgi_buf_fini(&text);
+    fg_host_close(d.host);
+}
+
 /* ---- libtpu's counters ----------------------------------------------------------------------- */
 
 /* Of four devices, what a recorded server knows: all, or one of three metrics less. */
@@ -337,6 +358,7 @@ static void data_that_cannot_be_read(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(whole_checkups),
+    cmocka_unit_test(paths_that_are_not_utf8_are_escaped),
     cmocka_unit_test(counters_that_are_known),
     cmocka_unit_test(findings_have_a_limit),
     cmocka_unit_test(versions_of_plugins),
