@@ -729,10 +729,10 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         keep_metrics(trainer);
     trainer->call.is_running = false;
     fgi_logger_set_end(fgi_run_logger(trainer->run), status, first.message);
-    const fg_status told =
+    const fg_status ended =
         trainer->fit.has_started ? notify(trainer, FGI_ON_FIT_END, &later) : FG_OK;
-    if (status == FG_OK && told != FG_OK) {
-        status = told;
+    if (status == FG_OK && ended != FG_OK) {
+        status = ended;
         first = later;
     }
     fgi_run_release(trainer->run);

@@ -213,9 +213,7 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
         .drop_last = spec->drop_last,
         .shuffle_buffer = spec->shuffle_buffer,
         .run_ahead = is_train,
-        .workers = spec->workers < 0    ? 0
-                   : spec->workers == 0 ? FG_NONE
-                                        : spec->workers,
+        .workers = spec->workers,
         .prefetch = FGI_SLOTS,
         .epoch = is_train ? trainer->cursor.epoch : 0,
         .position = is_train ? trainer->cursor.position : 0,
@@ -262,7 +260,9 @@ static fgi_stage_spec describe(fgi_stage_kind kind, const fg_fit_data *data, int
 {
     fg_dataset *dataset = data_of(kind, data);
     fgi_stage_spec spec = {.dataset = dataset,
-                           .workers = data->workers == FG_AUTO ? -1 : (int)data->workers,
+                           .workers = data->workers == FG_AUTO ? 0
+                                      : data->workers == 0     ? FG_NONE
+                                                               : data->workers,
                            .no_shuffle = kind != FGI_TRAIN || data->no_shuffle,
                            .drop_last = kind == FGI_TRAIN && data->drop_last,
                            .shuffle_buffer = kind == FGI_TRAIN ? fgi_shuffle_buffer(data) : 0,

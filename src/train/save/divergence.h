@@ -1,6 +1,6 @@
 /* divergence.h - the health of a fit: what the optimizer reports about its updates, and a loss that
  * is not finite or has diverged: noticing it, describing it, and what a checkpoint holds of it.
- * fit.c goes back to a checkpoint.
+ * Rolling back to a checkpoint is in fit.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_DIVERGENCE_H

@@ -69,7 +69,7 @@ typedef struct fgi_stage_spec {
     fg_dataset *dataset; /* borrowed; the loader holds a reference */
     bool no_shuffle, drop_last;
     int64_t shuffle_buffer; /* 0: not a source, or not shuffled */
-    int workers;            /* -1: auto */
+    int64_t workers;        /* of fg_loader_options: 0 is auto, FG_NONE none */
     bool has_tail;          /* the last batch is not full: the program masks its padding rows */
     int64_t batch_size;     /* of all devices */
     int field_count;
