@@ -164,9 +164,8 @@ FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_p
  * progress_s and handle_signals are used. out->bad lists what cannot be read or decoded, also rows
  * of a list whose file does not exist; out->sample_count is the number of the others,
  * out->flawed_count of those whose decoder had a warning, out->skip_count of files that are not
- * samples. Finding bad images is
- * not an error. Errors: FG_EINVAL (options; a source of arrays), those of fg_catalog_open,
- * FG_ESTOPPED, FG_ENOMEM. */
+ * samples. Finding bad images is not an error. Errors: FG_EINVAL (options; a source of arrays),
+ * those of fg_catalog_open, FG_ESTOPPED, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_check_source(const char *source,
                                                   const fg_pack_build_options *options,
                                                   fg_pack_built *out, fg_error *err);

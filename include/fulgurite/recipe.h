@@ -7,7 +7,8 @@
  *
  *     fg_recipe *recipe = NULL;
  *     fg_error err = {0};
- *     if (fg_recipe_open(&(fg_recipe_options){.config = "digits.yaml"}, &recipe, &err) != FG_OK ||
+ *     const fg_recipe_options options = {.config = "digits.yaml"};
+ *     if (fg_recipe_open(&options, NULL, &recipe, &err) != FG_OK ||
  *         fg_recipe_run(recipe, &err) != FG_OK)
  *         fg_error_print(&err, "digits");
  *     fg_recipe_close(recipe);
