@@ -228,7 +228,7 @@ static rate take(fg_loader *loader, int64_t batches, double seconds)
         const fg_host_batch *batch;
         check(fg_loader_next(loader, &batch, &err));
         taken += batch != NULL;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     const double images = (double)(taken * BATCH);
     return (rate){images / (now_s() - begin), images / (cpu_s() - cpu)};

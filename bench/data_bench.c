@@ -123,7 +123,7 @@ static fg_status take(fg_loader *loader, double seconds, int64_t *samples, fg_er
         if (status != FG_OK)
             return status;
         *samples += batch != NULL ? batch->valid : 0; /* NULL: the next epoch follows */
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     } while (*samples == 0 || now_s() - begin < seconds);
     return FG_OK;
 }

@@ -93,7 +93,7 @@ static void launch(device *d, fg_loader *loader, const fg_host_batch *batch)
     const double before_s = d->steps > 0 ? d->end_s[(d->steps + AHEAD - 1) % AHEAD] : now_s();
     const double ready_s = now_s();
     sleep_until(d->end_s[place]);
-    fg_loader_release(loader, d->held[place]);
+    fg_loader_recycle(loader, d->held[place]);
     const double start_s = ready_s > before_s ? ready_s : before_s;
     d->idle_s += start_s - before_s;
     d->end_s[place] = start_s + step_s;

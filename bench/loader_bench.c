@@ -58,7 +58,7 @@ static fg_status measure(fg_dataset *dataset, const char *name, int workers, dou
     while (status == FG_OK && now_s() - begin < seconds) {
         const double before = thread_s();
         status = fg_loader_next(loader, &batch, err);
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
         spent += thread_s() - before;
         for (const double until = now_s() + work_us * 1e-6; now_s() < until;)
             ;

@@ -35,7 +35,7 @@ static fg_status deal(fg_client *client, fg_loader *loader, fg_error *err)
     if (status == FG_OK)
         status = fgi_event_wait(done, err);
     fgi_event_destroy(done);
-    fg_loader_release(loader, batch);
+    fg_loader_recycle(loader, batch);
     return status;
 }
 

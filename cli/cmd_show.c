@@ -62,7 +62,7 @@ static fg_status open_named(const char *name, const char *ckpt, fgi_run_origin *
 {
     *out = (fgi_run_origin){0};
     if (!fgi_run_origin_is_named(name))
-        return fg_ckpt_open(name, &out->ckpt, err);
+        return fg_ckpt_open(name, NULL, &out->ckpt, err);
     const fg_status status = fgi_run_origin_open(name, ckpt, NULL, NULL, out, err);
     if (status != FG_EFORMAT || out->ckpt == NULL || out->c != NULL)
         return status;
@@ -76,7 +76,7 @@ fg_status show_open(const char *name, const char *ckpt, fgi_run_origin *out, fgi
     fg_ckpt *checked = NULL;
     fg_error note = {0};
     FGI_TRY(open_named(name, ckpt, out, &note, err));
-    FGI_TRY(fg_ckpt_open(fg_ckpt_path(out->ckpt), &checked, err));
+    FGI_TRY(fg_ckpt_open(fg_ckpt_path(out->ckpt), NULL, &checked, err));
     fg_ckpt_close(checked);
     fgi_run_origin_print(out, about);
     fgi_buf_putc(about, '\n');

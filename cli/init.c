@@ -210,7 +210,7 @@ static fg_status put_npy(fgi_buf *out, const init_files *files, const char *targ
     char type[96];
     const bool has_val = files->val != NULL && files->val_y != NULL;
     (void)target;
-    FGI_TRY(fg_npy_open(files->path, files->y, NULL, &data, err));
+    FGI_TRY(fg_npy_load(files->path, files->y, NULL, &data, err));
     const bool is_class = fgi_run_has_classes(data);
     fgi_buf_printf(out, "# %s: a target is %s\ntask: %s\n\n",
                    is_class ? "inferred, check it" : "detected",

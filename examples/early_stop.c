@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     fg_trainer *trainer = NULL;
     fg_error err = {0};
 
-    bool ok = fg_csv_open(argc > 1 ? argv[1] : "share/data/digits/digits.csv.gz", &csv, &digits,
+    bool ok = fg_csv_load(argc > 1 ? argv[1] : "share/data/digits/digits.csv.gz", &csv, &digits,
                           &err) == FG_OK &&
               fg_trainer_create(&options, &trainer, &err) == FG_OK &&
               fg_trainer_add_callback(trainer, &early_stop, &patience, &err) == FG_OK &&

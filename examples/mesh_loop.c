@@ -65,7 +65,7 @@ static fg_status train(fg_loader *loader, int epoch)
         fg_optimizer_minimize(optimizer, mean);
         TRY(fg_run_f32(trace, mean, &loss, &err)); /* waits for the device */
         printf("step %d loss %.9g\n", ++step, (double)loss);
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
         TRY(fg_loader_next(loader, &batch, &err));
     }
 done:
@@ -90,7 +90,7 @@ static fg_status test(fg_loader *loader, double *out_hits)
         const fg_tensor right = fg_accuracy(fg_model_apply(model, in[0]), in[1]);
         TRY(fg_run_f32(trace, fg_sum(fg_mul(right, real), 0, NULL), &hits, &err));
         *out_hits += (double)hits;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
         TRY(fg_loader_next(loader, &batch, &err));
     }
 done:
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     const fg_distribute_options how = {.strategy = argc > 1 ? argv[1] : "ddp"};
     fg_csv_parts data = {0};
     fg_loader *loader = NULL, *held_out = NULL;
-    TRY(fg_csv_open("share/data/digits/digits.csv.gz", &digits, &data, &err));
+    TRY(fg_csv_load("share/data/digits/digits.csv.gz", &digits, &data, &err));
     TRY(fg_loader_create(data.train, &order, &loader, &err));
     TRY(fg_loader_create(data.val, &(fg_loader_options){.batch_size = BATCH}, &held_out, &err));
     TRY(build(fg_dataset_field(data.train, 0)->type, &how));

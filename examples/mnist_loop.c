@@ -48,7 +48,7 @@ static fg_status pass(fg_loader *loader, int epoch, bool training, double *sum)
         }
         TRY(fg_run_f32(trace, step(in[0], in[1], batch->valid), &result, &err));
         *sum += (double)result;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
         TRY(fg_loader_next(loader, &batch, &err));
     }
 done:
@@ -63,9 +63,9 @@ int main(int argc, char **argv)
     fg_csv_parts data = {0};
     fg_loader *train = NULL, *val = NULL;
     fg_module *root = NULL;
-    TRY(argc > 1 ? fg_mnist_open(argv[1], FG_TRAIN, &data.train, &err)
-                 : fg_csv_open("share/data/digits/digits.csv.gz", &digits, &data, &err));
-    TRY(argc > 1 ? fg_mnist_open(argv[1], FG_VAL, &data.val, &err) : FG_OK);
+    TRY(argc > 1 ? fg_mnist_load(argv[1], FG_TRAIN, &data.train, &err)
+                 : fg_csv_load("share/data/digits/digits.csv.gz", &digits, &data, &err));
+    TRY(argc > 1 ? fg_mnist_load(argv[1], FG_VAL, &data.val, &err) : FG_OK);
     TRY(fg_loader_create(data.val, &options, &val, &err));
     TRY(fg_loader_create(data.train, &options, &train, &err));
     TRY(fg_client_open(NULL, &client, &err));

@@ -47,8 +47,8 @@ int main(int argc, char **argv)
     fg_trainer *trainer = NULL;
     fg_error err = {0};
 
-    bool ok = fg_mnist_open(folder, FG_TRAIN, &train, &err) == FG_OK &&
-              fg_mnist_open(folder, FG_VAL, &val, &err) == FG_OK &&
+    bool ok = fg_mnist_load(folder, FG_TRAIN, &train, &err) == FG_OK &&
+              fg_mnist_load(folder, FG_VAL, &val, &err) == FG_OK &&
               fg_trainer_create(&options, &trainer, &err) == FG_OK;
     const fg_fit_data data = {.train = train, .val = val, .batch_size = 128};
     ok = ok && fg_trainer_fit(trainer, &task, &data, &err) == FG_OK;

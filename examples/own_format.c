@@ -25,7 +25,7 @@ static fg_status read_record(void *self, int64_t index, void *const *out_fields,
 }
 
 /* Opens data.path. There is only this file: data.val_fraction holds out some of its records. */
-static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
     const records *r = own;
@@ -50,7 +50,7 @@ static const fg_option options[] = {
 static const fg_format_entry format = {
     .entry = {.name = "records", .help = "binary records", FG_OPTIONS(options, records)},
     .files = {.train = "path"},
-    .open = open_part};
+    .load = load_part};
 
 int main(int argc, char **argv)
 {

@@ -37,7 +37,7 @@ static fg_status train(fg_loader *loader, int64_t epoch, double *sum)
         fg_optimizer_minimize(adam, value);
         TRY(fg_run_f32(trace, value, &loss, &err));
         *sum += (double)loss;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
         TRY(fg_loader_next(loader, &batch, &err));
     }
 done:
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     char weights[4096];
     if (argc < 2)
         return fprintf(stderr, "usage: resume_loop FOLDER [EPOCHS]\n") > 0;
-    TRY(fg_csv_open("share/data/digits/digits.csv.gz", &digits, &data, &err));
+    TRY(fg_csv_load("share/data/digits/digits.csv.gz", &digits, &data, &err));
     TRY(fg_loader_create(data.train, &options, &loader, &err));
     TRY(build());
     TRY(fit(loader, argv[1], epochs));

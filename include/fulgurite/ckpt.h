@@ -50,18 +50,15 @@ typedef struct fg_ckpt_options {
 
 /* Opens a checkpoint folder or a .safetensors file and verifies all of it: the manifest, sizes and
  * checksums of a folder; the header of each tensor file (lengths, names, dtypes, and offsets
- * without gaps or overlaps). Errors: FG_ENOTFOUND, FG_EIO, FG_ENOMEM, FG_EFORMAT (the message has
- * the file, the byte offset, what was expected and what was found), FG_EUNSUPPORTED (a newer format
- * version). */
-FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, fg_ckpt **out, fg_error *err);
-
-/* fg_ckpt_open with options, which may be NULL. Errors: those of fg_ckpt_open; FG_EINVAL. */
-FG_API FG_MUST_USE fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options,
-                                               fg_ckpt **out, fg_error *err);
+ * without gaps or overlaps). options may be NULL. Errors: FG_EINVAL, FG_ENOTFOUND, FG_EIO,
+ * FG_ENOMEM, FG_EFORMAT (the message has the file, the byte offset, what was expected and what was
+ * found), FG_EUNSUPPORTED (a newer format version). */
+FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, const fg_ckpt_options *options,
+                                          fg_ckpt **out, fg_error *err);
 
 /* Opens a checkpoint of a run. `which` is "last" (if that one is damaged, the newest intact
  * checkpoint), "best", the name of a folder in RUN_DIR/checkpoints, or a path. run_dir may be NULL
- * if `which` is a path. Errors: those of fg_ckpt_open_with; FG_ENOTFOUND if the checkpoint does not
+ * if `which` is a path. Errors: those of fg_ckpt_open; FG_ENOTFOUND if the checkpoint does not
  * exist. */
 FG_API FG_MUST_USE fg_status fg_ckpt_open_run(const char *run_dir, const char *which,
                                               const fg_ckpt_options *options, fg_ckpt **out,

@@ -275,7 +275,7 @@ FG_API bool fg_dataset_has_labels(const fg_dataset *dataset);
 /* The usual splits of a published dataset. If it has only two, FG_VAL and FG_TEST are the same. */
 typedef enum fg_data_split { FG_TRAIN = 0, FG_VAL = 1, FG_TEST = 2 } fg_data_split;
 
-/* Opens MNIST and datasets in the same format (Fashion-MNIST, KMNIST):
+/* Loads MNIST and datasets in the same format (Fashion-MNIST, KMNIST):
  * folder/train-images-idx3-ubyte and train-labels-idx1-ubyte for FG_TRAIN, t10k-... for FG_VAL and
  * FG_TEST. The names may also be spelled train-images.idx3-ubyte, and may end in .gz.
  *
@@ -284,10 +284,10 @@ typedef enum fg_data_split { FG_TRAIN = 0, FG_VAL = 1, FG_TEST = 2 } fg_data_spl
  *
  * Errors: FG_ENOTFOUND (lists the names tried), FG_EFORMAT with the byte offset, FG_EIO,
  * FG_ENOMEM.   Source: LeCun, Cortes, Burges, "The MNIST database", IDX format. */
-FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_data_split split,
+FG_API FG_MUST_USE fg_status fg_mnist_load(const char *folder, fg_data_split split,
                                            fg_dataset **out, fg_error *err);
 
-/* Like fg_mnist_open, for any size and element type.
+/* Like fg_mnist_load, for any size and element type.
  *
  *   image  T[H,W,1] from T[N,H,W], T[...] from T[N,...] of another rank (2 to 8); T as stored:
  *          u8, s8, s16, s32, f32, and f64, which is converted to f32
@@ -295,16 +295,16 @@ FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_data_split spl
  *                   negative labels
  *
  * Uncompressed files of single bytes are memory-mapped: they must not be truncated during the
- * dataset's lifetime. Errors as for fg_mnist_open. */
-FG_API FG_MUST_USE fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out,
+ * dataset's lifetime. Errors as for fg_mnist_load. */
+FG_API FG_MUST_USE fg_status fg_idx_load(const char *folder, fg_data_split split, fg_dataset **out,
                                          fg_error *err);
 
-/* Like fg_idx_open, for two given files. labels may be NULL; the only field is then "image".
- * Errors: those of fg_idx_open. */
-FG_API FG_MUST_USE fg_status fg_idx_open_files(const char *images, const char *labels,
+/* Like fg_idx_load, for two given files. labels may be NULL; the only field is then "image".
+ * Errors: those of fg_idx_load. */
+FG_API FG_MUST_USE fg_status fg_idx_load_files(const char *images, const char *labels,
                                                fg_dataset **out, fg_error *err);
 
-/* Opens CIFAR-10, binary version: folder (or folder/cifar-10-batches-bin) contains data_batch_1.bin
+/* Loads CIFAR-10, binary version: folder (or folder/cifar-10-batches-bin) contains data_batch_1.bin
  * to data_batch_5.bin for FG_TRAIN and test_batch.bin for FG_VAL and FG_TEST. Class names are read
  * from batches.meta.txt if it exists.
  *
@@ -314,14 +314,14 @@ FG_API FG_MUST_USE fg_status fg_idx_open_files(const char *images, const char *l
  * Errors: FG_ENOTFOUND, FG_EFORMAT (the file size is not a multiple of 3,073, or a label is greater
  * than 9; with the byte offset), FG_EIO, FG_ENOMEM. Source: Krizhevsky 2009, "Learning multiple
  * layers of features from tiny images". */
-FG_API FG_MUST_USE fg_status fg_cifar10_open(const char *folder, fg_data_split split,
+FG_API FG_MUST_USE fg_status fg_cifar10_load(const char *folder, fg_data_split split,
                                              fg_dataset **out, fg_error *err);
 
-/* Like fg_cifar10_open, for CIFAR-100: folder (or folder/cifar-100-binary) contains train.bin for
+/* Like fg_cifar10_load, for CIFAR-100: folder (or folder/cifar-100-binary) contains train.bin for
  * FG_TRAIN and test.bin for FG_VAL and FG_TEST, with records of 3,074 bytes. The label is the fine
  * one of 100 classes, whose names are in fine_label_names.txt, or with is_coarse the coarse one of
  * 20 (coarse_label_names.txt). */
-FG_API FG_MUST_USE fg_status fg_cifar100_open(const char *folder, fg_data_split split,
+FG_API FG_MUST_USE fg_status fg_cifar100_load(const char *folder, fg_data_split split,
                                               bool is_coarse, fg_dataset **out, fg_error *err);
 
 typedef struct fg_npy_options {
@@ -329,7 +329,7 @@ typedef struct fg_npy_options {
     uint64_t reserved[2];
 } fg_npy_options;
 
-/* Opens NumPy arrays: x is T[N,...]; y is T[N], T[N,...] or absent (NULL). Supported are
+/* Loads NumPy arrays: x is T[N,...]; y is T[N], T[N,...] or absent (NULL). Supported are
  * little-endian files in C order, format versions 1 to 3, of bool, u8 to u64, s8 to s64, f16, f32
  * and f64. A path "file.npz:NAME" is the array NAME of an archive that numpy.savez or
  * savez_compressed has written; "file.npz" is its only array. Archives require libzip
@@ -345,7 +345,7 @@ typedef struct fg_npy_options {
  * complex, structured), FG_ESHAPE (x and y have different lengths, an array of rank 0, or rows
  * without elements), FG_EIO, FG_ENOMEM. Source: NumPy, "NEP 1, a simple file format for NumPy
  * arrays", numpy.lib.format. */
-FG_API FG_MUST_USE fg_status fg_npy_open(const char *x_path, const char *y_path,
+FG_API FG_MUST_USE fg_status fg_npy_load(const char *x_path, const char *y_path,
                                          const fg_npy_options *options, fg_dataset **out,
                                          fg_error *err);
 
@@ -395,7 +395,7 @@ typedef struct fg_csv_options {
     uint64_t reserved[3];
 } fg_csv_options;
 
-/* Result of fg_csv_open; the caller destroys each part. */
+/* Result of fg_csv_load; the caller destroys each part. */
 typedef struct fg_csv_parts {
     fg_dataset *train;
     fg_dataset *val; /* NULL if neither val_path nor val_fraction is given */
@@ -403,7 +403,7 @@ typedef struct fg_csv_parts {
     uint64_t reserved[2]; /* set to 0 */
 } fg_csv_parts;
 
-/* Opens a CSV file, fits a schema to its training rows and applies it. The format is RFC 4180
+/* Loads a CSV file, fits a schema to its training rows and applies it. The format is RFC 4180
  * (quotes, doubled quotes, line ends within quotes, CRLF or LF, or only CR) in UTF-8, or in UTF-16
  * with a byte order mark; gzip is detected from the first bytes. A header with numbers is an error
  * unless they count up, as in 0, 1, 2 or 1990, 1991: it is probably data. A title above the header
@@ -439,11 +439,11 @@ typedef struct fg_csv_parts {
  * Errors: FG_EFORMAT (`FILE:LINE: row R, column 'C': ...`; data rows are numbered starting at 1),
  * FG_ENOTFOUND (no such file or column; the message suggests the closest name), FG_EINVAL
  * (options), FG_EIO, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_csv_open(const char *path, const fg_csv_options *options,
+FG_API FG_MUST_USE fg_status fg_csv_load(const char *path, const fg_csv_options *options,
                                          fg_csv_parts *out, fg_error *err);
 
-/* Fits a schema as fg_csv_open does, without converting the rows and without warnings;
- * options->val_path is not read. The caller destroys it. Errors as for fg_csv_open. */
+/* Fits a schema as fg_csv_load does, without converting the rows and without warnings;
+ * options->val_path is not read. The caller destroys it. Errors as for fg_csv_load. */
 FG_API FG_MUST_USE fg_status fg_csv_schema_fit(const char *path, const fg_csv_options *options,
                                                fg_csv_schema **out, fg_error *err);
 
@@ -473,10 +473,10 @@ typedef struct fg_csv_apply_options {
     uint64_t reserved[2];
 } fg_csv_apply_options;
 
-/* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
+/* Loads another file with a fitted schema. Columns are found by name (without a header, by index);
  * other columns are ignored. If the file has no target column, the dataset has only the input
  * field. The encoding of a row depends only on the schema, not on the other rows of the file.
- * options may be NULL. Errors as for fg_csv_open. */
+ * options may be NULL. Errors as for fg_csv_load. */
 FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
                                           const fg_csv_apply_options *options, fg_dataset **out,
                                           fg_error *err);
@@ -530,7 +530,7 @@ FG_API void fg_csv_schema_destroy(fg_csv_schema *schema);
 
 /* ---- loader ---------------------------------------------------------------------------------- */
 
-/* Prepares batches of a dataset in worker threads. Owner thread only, except for fg_loader_release.
+/* Prepares batches of a dataset in worker threads. Owner thread only, except for fg_loader_recycle.
  */
 typedef struct fg_loader fg_loader;
 
@@ -553,7 +553,7 @@ typedef struct fg_loader_options {
 } fg_loader_options;
 
 /* One batch in host memory. Everything it points to is borrowed, and unchanged until the batch is
- * passed to fg_loader_release. */
+ * passed to fg_loader_recycle. */
 typedef struct fg_host_batch {
     int field_count;
     const fg_field *fields;  /* names and sample types, as in the dataset */
@@ -583,16 +583,16 @@ FG_API FG_MUST_USE fg_status fg_loader_create(fg_dataset *dataset, const fg_load
 
 /* Waits for the next batch. At the end of an epoch, *out is NULL; the following call returns the
  * first batch of the next epoch if options->run_ahead is set, and NULL again otherwise. A batch
- * occupies one slot until it is released. If the caller holds all slots, the call waits until
- * another thread releases one; a synchronous loader fails instead. Errors: FG_EINVAL (synchronous,
+ * occupies one slot until it is recycled. If the caller holds all slots, the call waits until
+ * another thread recycles one; a synchronous loader fails instead. Errors: FG_EINVAL (synchronous,
  * and all slots are held), and those of the dataset's reader, in batch order; the next call skips a
  * failed batch. */
 FG_API FG_MUST_USE fg_status fg_loader_next(fg_loader *loader, const fg_host_batch **out,
                                             fg_error *err);
 
-/* Releases a batch and its slot. Call it once per batch, from any thread and in any order. NULL is
- * allowed. */
-FG_API void fg_loader_release(fg_loader *loader, const fg_host_batch *batch);
+/* Gives a batch back: its slot becomes free. Call it once per batch, from any thread and in any
+ * order. NULL is allowed. */
+FG_API void fg_loader_recycle(fg_loader *loader, const fg_host_batch *batch);
 
 /* Moves the loader: the next batch starts `position` samples into `epoch`. Batches that are already
  * prepared are used if they match (run_ahead), else discarded; batches that the caller holds remain
@@ -637,7 +637,7 @@ typedef struct fg_loader_stats {
 } fg_loader_stats;
 FG_API fg_loader_stats fg_loader_stats_of(fg_loader *loader);
 
-/* Stops and joins the worker threads; may be called at any time. Batches that were not released
+/* Stops and joins the worker threads; may be called at any time. Batches that were not recycled
  * become invalid, so no device may still be reading them. NULL is allowed. */
 FG_API void fg_loader_destroy(fg_loader *loader);
 

@@ -1,9 +1,9 @@
 /* format.h - data formats: what `data.format` of a configuration can name.
  *
- * A data format opens the samples that its options name, such as files, as datasets (data.h). It is
+ * A data format loads the samples that its options name, such as files, as datasets (data.h). It is
  * a constant row, like a model (registry.h). The keys of its options are data.OPTION.
  *
- *     static fg_status open_ramp(const void *own, const fg_format_request *request,
+ *     static fg_status load_ramp(const void *own, const fg_format_request *request,
  *                                fg_format_data *out, fg_error *err)
  *     {
  *         const ramp *r = own; // its only member is `count`
@@ -14,7 +14,7 @@
  *
  *     static const fg_format_entry row = {
  *         .entry = {.name = "ramp", .help = "a ramp", FG_OPTIONS(options, ramp)},
- *         .open = open_ramp};
+ *         .load = load_ramp};
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_FORMAT_H
@@ -56,7 +56,7 @@ typedef struct fg_format_request {
     const fg_csv_schema *schema;
     /* The classes of the checkpoint that is evaluated, in order: labels are indices of them, and a
      * sample of another class is an error. The recipe checks this, too, but only a format that uses
-     * them can open samples that lack some of the classes. NULL: those of the samples. */
+     * them can load samples that lack some of the classes. NULL: those of the samples. */
     const char *const *class_names;
     int64_t class_count;
     /* The type of a sample's input that the evaluated checkpoint was trained with; images are
@@ -69,14 +69,14 @@ typedef struct fg_format_request {
     void *say_self;
 } fg_format_request;
 
-/* What a format opens. All members are 0 before the call; the caller destroys them, also after a
+/* What a format loads. All members are 0 before the call; the caller destroys them, also after a
  * failure. */
 typedef struct fg_format_data {
     /* Field 0 is the input, field 1 the target: s32[] class indices, or numbers. NULL: there are
      * no samples of this part. */
     fg_dataset *samples;
-    /* FG_PART_TRAIN, to train: the validation samples, if opening the training samples
-     * opens them too. The recipe then neither requests FG_PART_VAL nor splits. */
+    /* FG_PART_TRAIN, to train: the validation samples, if loading the training samples
+     * loads them too. The recipe then neither requests FG_PART_VAL nor splits. */
     fg_dataset *val;
     /* FG_PART_TRAIN, to train: how columns are encoded, which checkpoints contain. */
     fg_csv_schema *schema;
@@ -102,10 +102,10 @@ typedef struct fg_format_entry {
     /* The options that a model's inputs and targets follow from, "target|ignore": evaluating a
      * checkpoint with other values is an error. NULL: none. */
     const char *fitted;
-    bool has_schema; /* training gives a schema, and opening other parts requires it */
-    /* Opens a part. own: the struct of entry.options, valid during the call. Errors: FG_EINVAL for
+    bool has_schema; /* training gives a schema, and loading other parts requires it */
+    /* Loads a part. own: the struct of entry.options, valid during the call. Errors: FG_EINVAL for
      * options that contradict each other (fg_option_fail), and those of the readers. */
-    fg_status (*open)(const void *own, const fg_format_request *request, fg_format_data *out,
+    fg_status (*load)(const void *own, const fg_format_request *request, fg_format_data *out,
                       fg_error *err);
     void (*reserved[4])(void); /* must be NULL */
 } fg_format_entry;

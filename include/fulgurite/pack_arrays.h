@@ -29,7 +29,7 @@ typedef struct fg_pack_arrays_options {
     uint64_t reserved[4];
 } fg_pack_arrays_options;
 
-/* Opens tokens as a dataset of windows. Field 0 is "tokens", T[N + 1] with N = sequence: sample i
+/* Loads tokens as a dataset of windows. Field 0 is "tokens", T[N + 1] with N = sequence: sample i
  * has tokens i * N to i * N + N, so the inputs are the first N and the targets the last N; the last
  * token is the first one of the next sample, and each token but the first of the file is a target
  * once. Up to N - 1 tokens at the end of the file are not used.
@@ -41,7 +41,7 @@ typedef struct fg_pack_arrays_options {
  * The file is memory-mapped and must not change. Errors: FG_ENOTFOUND, FG_EIO, FG_EINVAL (sequence
  * below 1, or too few tokens for one sample), FG_EFORMAT (also a token that does not fit s32),
  * FG_ESHAPE (.npy of another rank), FG_EDTYPE (not integers), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_tokens_open(const char *path, int64_t sequence, fg_dataset **out,
+FG_API FG_MUST_USE fg_status fg_tokens_load(const char *path, int64_t sequence, fg_dataset **out,
                                             fg_error *err);
 
 /* Whether fg_pack_arrays can read a source, without opening it: a folder with the files of MNIST
@@ -49,12 +49,12 @@ FG_API FG_MUST_USE fg_status fg_tokens_open(const char *path, int64_t sequence, 
  * Thread-safe. */
 FG_API bool fg_pack_arrays_accepts(const char *source);
 
-/* Packs a source of arrays: a folder of IDX files (fg_idx_open; the files t10k are the validation
+/* Packs a source of arrays: a folder of IDX files (fg_idx_load; the files t10k are the validation
  * samples), a folder of CIFAR-10 or of CIFAR-100 with its fine labels (the test file is
  * validation), a folder with x.npy and y.npy, also val_x.npy, val_y.npy, test_x.npy and
  * test_y.npy, or x_train.npy, y_train.npy, x_val.npy, y_val.npy, x_test.npy and y_test.npy, of
  * which all but the first are optional; a .npz archive with arrays of these names, or with one
- * array; or one file x.npy. With `sequence`: one file for fg_tokens_open, or a folder with
+ * array; or one file x.npy. With `sequence`: one file for fg_tokens_load, or a folder with
  * train.npy, train.bin or train.txt, and optionally val and test. *out_count (may be NULL) is the
  * number of records. options may be NULL. Errors: those of the readers and of fg_pack_datasets;
  * FG_ENOTFOUND. */

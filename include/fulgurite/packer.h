@@ -82,7 +82,7 @@ typedef struct fg_pack_build_options {
     void *measure_self;          /* first argument of `measure` */
     uint64_t space_bytes;        /* that the pack may need        [free space of the file system] */
     const fg_catalog_options *catalog; /* how the source is read                         [NULL] */
-    int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */
+    int64_t sequence; /* tokens per sample, of token files (fg_tokens_load)   [0: images] */
     bool host_crops;  /* training crops or flips images on the host: the automatic codec is not dct,
                          whose images are decoded whole by the device            [false] */
     const char *source; /* members of fg_catalog_options as text, "path_column=file, delimiter=;";

@@ -267,10 +267,10 @@ FG_API FG_MUST_USE fg_status fg_trainer_create(const fg_trainer_options *options
 /* Destroys the Trainer and its callbacks. NULL is allowed. */
 FG_API void fg_trainer_destroy(fg_trainer *trainer);
 
-/* Opens the client before the first call of fit or an evaluation, so that fg_trainer_client can
- * be used. Does nothing if it is open. Errors: those of fg_client_open; FG_EINVAL if the strategy
- * does not support the devices. */
-FG_API FG_MUST_USE fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err);
+/* Connects the Trainer to its devices before the first call of fit or an evaluation, so that
+ * fg_trainer_client can be used. Does nothing if it is connected. Errors: those of fg_client_open;
+ * FG_EINVAL if the strategy does not support the devices. */
+FG_API FG_MUST_USE fg_status fg_trainer_connect(fg_trainer *trainer, fg_error *err);
 
 /* Adds a callback. ops must outlive the Trainer; take_self is consumed, also on failure. Errors:
  * FG_ENOMEM, FG_EINVAL for save or load without the other or without a unique name; those of
@@ -391,7 +391,7 @@ FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
 /* Returns what was loaded from options.checkpoints.weights, borrowed; entry_count is 0 before
  * that. */
 FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
-/* Returns the client, borrowed; NULL before fg_trainer_open, fit or an evaluation opens it. */
+/* Returns the client, borrowed; NULL before fg_trainer_connect, a fit or an evaluation opens it. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 
 /* Epochs with the same number of optimizer steps, up to the next part. */

@@ -27,7 +27,7 @@ struct fg_ckpt {
     char *path;
 };
 
-static fg_status open_part(const char *folder, const char *name, fg_ckpt_part part, fg_ckpt *ckpt,
+static fg_status load_part(const char *folder, const char *name, fg_ckpt_part part, fg_ckpt *ckpt,
                            fg_error *err)
 {
     char path[FGI_PATH_BYTES];
@@ -59,13 +59,13 @@ static fg_status open_folder(const char *path, bool with_checksums, fg_ckpt *ckp
     FGI_TRY(fgi_manifest_read(path, &manifest, err));
     for (size_t i = 0; i < manifest.file_count; i++)
         FGI_TRY(fgi_manifest_check_file(path, &manifest.files[i], with_checksums, err));
-    FGI_TRY(open_part(path, FGI_CKPT_MODEL_FILE, FG_CKPT_MODEL, ckpt, err));
-    FGI_TRY(open_part(path, FGI_CKPT_STATE_FILE, FG_CKPT_STATE, ckpt, err));
+    FGI_TRY(load_part(path, FGI_CKPT_MODEL_FILE, FG_CKPT_MODEL, ckpt, err));
+    FGI_TRY(load_part(path, FGI_CKPT_STATE_FILE, FG_CKPT_STATE, ckpt, err));
     return read_state_json(path, ckpt, err);
 }
 
-fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg_ckpt **out,
-                            fg_error *err)
+fg_status fg_ckpt_open(const char *path, const fg_ckpt_options *options, fg_ckpt **out,
+                       fg_error *err)
 {
     if (!out)
         return fgi_fail(err, FG_EINVAL,
@@ -91,11 +91,6 @@ done:
     return status;
 }
 
-fg_status fg_ckpt_open(const char *path, fg_ckpt **out, fg_error *err)
-{
-    return fg_ckpt_open_with(path, NULL, out, err);
-}
-
 fg_status fg_ckpt_open_run(const char *run_dir, const char *which, const fg_ckpt_options *options,
                            fg_ckpt **out, fg_error *err)
 {
@@ -109,7 +104,7 @@ fg_status fg_ckpt_open_run(const char *run_dir, const char *which, const fg_ckpt
     if (run_dir != NULL)
         FGI_TRY(fgi_path_put(run_dir, "checkpoints", folder, err));
     FGI_TRY(fgi_ckpt_resolve(run_dir != NULL ? folder : NULL, which, &path, err));
-    const fg_status status = fg_ckpt_open_with(path, options, out, err);
+    const fg_status status = fg_ckpt_open(path, options, out, err);
     fgi_free(path);
     return status;
 }

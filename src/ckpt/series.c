@@ -261,7 +261,7 @@ static fg_status take_whole(const char *folder, const char *name, char **out_pat
     fg_ckpt *ckpt;
     char path[FGI_PATH_BYTES];
     FGI_TRY(fgi_path_put(folder, name, path, err));
-    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
     fg_ckpt_close(ckpt);
     *out_path = fgi_strdup(path);
     return *out_path != NULL ? FG_OK : fgi_no_memory(err);

@@ -177,12 +177,12 @@ static fg_status open_kind(const fgi_cifar *kind, const char *folder, fg_data_sp
     return status;
 }
 
-fg_status fg_cifar10_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
+fg_status fg_cifar10_load(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
     return open_kind(&fgi_cifar10, folder, split, out, err);
 }
 
-fg_status fg_cifar100_open(const char *folder, fg_data_split split, bool is_coarse,
+fg_status fg_cifar100_load(const char *folder, fg_data_split split, bool is_coarse,
                            fg_dataset **out, fg_error *err)
 {
     return open_kind(is_coarse ? &fgi_cifar100_coarse : &fgi_cifar100_fine, folder, split, out,

@@ -1,5 +1,5 @@
-/* cifar.h - the binary records of CIFAR-10 and CIFAR-100, below fg_cifar10_open and
- * fg_cifar100_open.
+/* cifar.h - the binary records of CIFAR-10 and CIFAR-100, below fg_cifar10_load and
+ * fg_cifar100_load.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_CIFAR_H

@@ -602,7 +602,7 @@ fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_c
     return status;
 }
 
-fg_status fg_csv_open(const char *path, const fg_csv_options *options, fg_csv_parts *out,
+fg_status fg_csv_load(const char *path, const fg_csv_options *options, fg_csv_parts *out,
                       fg_error *err)
 {
     *out = (fg_csv_parts){0};

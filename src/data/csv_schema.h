@@ -145,7 +145,7 @@ fg_status fgi_csv_schema_write(fg_csv_schema *schema, fg_error *err);
 fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv,
                           const fg_csv_apply_options *options, fg_dataset **out, fg_error *err);
 
-/* fg_csv_open of a block instead of a file, for its tests; options->val_path is ignored. Takes
+/* fg_csv_load of a block instead of a file, for its tests; options->val_path is ignored. Takes
  * ownership of the block. */
 fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_csv_options *options,
                              fg_csv_parts *out, fg_error *err);

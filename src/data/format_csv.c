@@ -68,7 +68,7 @@ static fg_status fit(const csv_format *own, const fg_format_request *request, fg
     o.stratify = request->stratify;
     for (size_t i = 0; i < own->image.count; i++)
         o.image[i] = own->image.at[i];
-    const fg_status status = fg_csv_open(own->paths[FG_PART_TRAIN], &o, &parts, err);
+    const fg_status status = fg_csv_load(own->paths[FG_PART_TRAIN], &o, &parts, err);
     out->samples = parts.train;
     out->val = parts.val;
     out->schema = parts.schema;
@@ -78,7 +78,7 @@ static fg_status fit(const csv_format *own, const fg_format_request *request, fg
 }
 
 /* Rows of another file, or all of the training file, as the schema says. */
-static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
     const csv_format *o = own;
@@ -160,4 +160,4 @@ const fg_format_entry fgi_csv_row = {
     .files = {.train = "path", .val = "val", .test = "test", .predict = "predict"},
     .fitted = "target|ignore|categorical|numeric|na_values|keep_default_na|decimal|normalize",
     .has_schema = true,
-    .open = open_part};
+    .load = load_part};

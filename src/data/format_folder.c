@@ -18,23 +18,23 @@ static fg_data_split split_of(const fg_format_request *request)
     return splits[request->part];
 }
 
-static fg_status open_idx(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_idx(const void *own, const fg_format_request *request, fg_format_data *out,
                           fg_error *err)
 {
-    return fg_idx_open(((const folder *)own)->path, split_of(request), &out->samples, err);
+    return fg_idx_load(((const folder *)own)->path, split_of(request), &out->samples, err);
 }
 
-static fg_status open_cifar10(const void *own, const fg_format_request *request,
+static fg_status load_cifar10(const void *own, const fg_format_request *request,
                               fg_format_data *out, fg_error *err)
 {
-    return fg_cifar10_open(((const folder *)own)->path, split_of(request), &out->samples, err);
+    return fg_cifar10_load(((const folder *)own)->path, split_of(request), &out->samples, err);
 }
 
-static fg_status open_cifar100(const void *own, const fg_format_request *request,
+static fg_status load_cifar100(const void *own, const fg_format_request *request,
                                fg_format_data *out, fg_error *err)
 {
     const folder *o = own;
-    return fg_cifar100_open(o->path, split_of(request), o->labels == COARSE, &out->samples, err);
+    return fg_cifar100_load(o->path, split_of(request), o->labels == COARSE, &out->samples, err);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static const fg_option cifar100_options[] = {
                                                          .spellings = (spellings_),                \
                                                          FG_OPTIONS(options_, folder)},            \
                                                .files = {.train = "path"},                         \
-                                               .open = open_##name_}
+                                               .load = load_##name_}
 
 ROW(idx, "mnist", "MNIST's files", path_options);
 ROW(cifar10, "cifar", "CIFAR-10's binary files", path_options);

@@ -166,7 +166,7 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
         err);
 }
 
-static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
     static const fgi_crop_source files = {sizeof(source), source_open, create, source_close};
@@ -225,4 +225,4 @@ const fg_format_entry fgi_images_row = {
               FG_OPTIONS(options, images)},
     .files = {.train = "train", .val = "val", .test = "test", .predict = "predict"},
     .fitted = "size|channels",
-    .open = open_part};
+    .load = load_part};

@@ -46,7 +46,7 @@ static fg_status open_targets(const char *y, const fg_format_request *request, f
                               fg_error *err)
 {
     fg_dataset *all = NULL, *train = NULL, *val = NULL;
-    FGI_TRY(fg_npy_open(y, y, NULL, &all, err));
+    FGI_TRY(fg_npy_load(y, y, NULL, &all, err));
     *out = all;
     if (!(request->val_fraction > 0))
         return FG_OK;
@@ -228,12 +228,12 @@ static fg_status check_labels(const char *y, const fg_option_values *values,
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Targets may be missing where samples are for prediction only. */
-static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
     const npy *o = own;
     const char *x = o->paths[request->part], *y = o->targets[request->part];
-    FGI_TRY(fg_npy_open(x, y, NULL, &out->samples, err));
+    FGI_TRY(fg_npy_load(x, y, NULL, &out->samples, err));
     FGI_TRY(check_inputs(x, request, &out->samples, err));
     if (request->part != FG_PART_TRAIN || !request->is_training)
         return FG_OK;
@@ -275,4 +275,4 @@ const fg_format_entry fgi_npy_row = {.entry = {.name = "npy",
                                                .val_target = "val_y",
                                                .test_target = "test_y"},
                                      .fitted = "normalize",
-                                     .open = open_part};
+                                     .load = load_part};

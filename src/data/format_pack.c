@@ -154,7 +154,7 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
     return fgi_dataset_finish(out, status);
 }
 
-static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
     static const fgi_crop_source records = {sizeof(part), part_open, create, part_close};
@@ -186,4 +186,4 @@ const fg_format_entry fgi_pack_row = {
               FG_OPTIONS(options, pack)},
     .files = {.train = "train", .val = "val", .test = "test", .predict = "predict"},
     .fitted = "size|channels",
-    .open = open_part};
+    .load = load_part};

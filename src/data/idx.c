@@ -154,7 +154,7 @@ fg_status fgi_idx_dataset(const char *const names[2], fgi_block *images, fgi_blo
     return status;
 }
 
-fg_status fg_idx_open_files(const char *images, const char *labels, fg_dataset **out, fg_error *err)
+fg_status fg_idx_load_files(const char *images, const char *labels, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     fgi_block image_file, label_file;
@@ -195,7 +195,7 @@ static fg_status find_file(const char *folder, fg_data_split split, bool is_labe
         part, kind, rank, folder, part, kind, rank);
 }
 
-fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
+fg_status fg_idx_load(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     char *images = NULL, *labels = NULL;
@@ -203,15 +203,15 @@ fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out,
     if (status == FG_OK)
         status = find_file(folder, split, true, &labels, err);
     if (status == FG_OK)
-        status = fg_idx_open_files(images, labels, out, err);
+        status = fg_idx_load_files(images, labels, out, err);
     fgi_free(images);
     fgi_free(labels);
     return status;
 }
 
-fg_status fg_mnist_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
+fg_status fg_mnist_load(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
-    FGI_TRY(fg_idx_open(folder, split, out, err));
+    FGI_TRY(fg_idx_load(folder, split, out, err));
     const fg_type *type = &fg_dataset_field(*out, 0)->type;
     const bool is_mnist = type->dtype == FG_U8 && type->rank == 3 && type->dim[0] == 28 &&
                           type->dim[1] == 28 && type->dim[2] == 1;

@@ -1,4 +1,4 @@
-/* idx.h - the IDX format, for fg_idx_open.
+/* idx.h - the IDX format, for fg_idx_load.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_IDX_H

@@ -34,7 +34,7 @@ static fg_status take(fg_loader *loader, int64_t *out_valid, fg_error *err)
                         "the dataset has no batch to deliver: expected at least one sample, or a "
                         "full batch with drop_last");
     *out_valid = batch->valid;
-    fg_loader_release(loader, batch);
+    fg_loader_recycle(loader, batch);
     return FG_OK;
 }
 

@@ -413,7 +413,7 @@ static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_er
     slot *s = loader->is_synchronous ? fill_next(loader) : await_next(loader);
     if (s == NULL)
         return fgi_fail(err, FG_EINVAL,
-                        "all %d batches of the synchronous loader are in use: release one first",
+                        "all %d batches of the synchronous loader are in use: recycle one first",
                         loader->slot_count);
     if (s->error_row < 0 && s->is_end) {
         loader->delivery_number++;
@@ -433,7 +433,7 @@ fg_status fg_loader_next(fg_loader *loader, const fg_host_batch **out, fg_error 
     return status;
 }
 
-void fg_loader_release(fg_loader *loader, const fg_host_batch *batch)
+void fg_loader_recycle(fg_loader *loader, const fg_host_batch *batch)
 {
     if (batch == NULL)
         return;

@@ -373,7 +373,7 @@ static fg_status read_field(const char *path, bool is_target, bool keep, fg_fiel
     return status;
 }
 
-fg_status fg_npy_open(const char *x_path, const char *y_path, const fg_npy_options *options,
+fg_status fg_npy_load(const char *x_path, const char *y_path, const fg_npy_options *options,
                       fg_dataset **out, fg_error *err)
 {
     *out = NULL;

@@ -639,7 +639,7 @@ static fg_status log_weights(void *self, const fg_log_saved *saved, fg_error *er
     if (!b->histograms)
         return FG_OK;
     const fg_status opened =
-        fg_ckpt_open_with(saved->path, &(fg_ckpt_options){.no_checksums = true}, &ckpt, err);
+        fg_ckpt_open(saved->path, &(fg_ckpt_options){.no_checksums = true}, &ckpt, err);
     if (opened != FG_OK)
         return fgi_file_exists(saved->path) ? opened : FG_OK;
     fg_status status = FG_OK;

@@ -317,7 +317,7 @@ static fg_status open_published(const char *folder, open_split *open, fg_dataset
 
 static fg_status open_fine(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
-    return fg_cifar100_open(folder, split, false, out, err);
+    return fg_cifar100_load(folder, split, false, out, err);
 }
 
 /* One split of a folder of .npy files, if its inputs exist. */
@@ -329,7 +329,7 @@ static fg_status open_npy(const char *folder, const char *x_name, const char *y_
         return FG_OK;
     put_path(folder, x_name, x);
     put_path(folder, y_name, y);
-    return fg_npy_open(x, has_file(folder, y_name) ? y : NULL, NULL, out, err);
+    return fg_npy_load(x, has_file(folder, y_name) ? y : NULL, NULL, out, err);
 }
 
 static fg_status open_npy_folder(const char *folder, fg_dataset *out[SPLITS], fg_error *err)
@@ -356,12 +356,12 @@ static fg_status open_token_folder(const char *folder, int64_t sequence, fg_data
             (void)fgi_snprintf(name, sizeof name, "%s%s", splits[i], extensions[k]);
             (void)fgi_snprintf(path, sizeof path, "%s/%s", folder, name);
             if (out[i] == NULL && has_file(folder, name))
-                FGI_TRY(fg_tokens_open(path, sequence, &out[i], err));
+                FGI_TRY(fg_tokens_load(path, sequence, &out[i], err));
         }
     if (out[FG_TRAIN] != NULL)
         return FG_OK;
     /* not a folder of tokens: one file, or an error that names it */
-    return fg_tokens_open(folder, sequence, &out[FG_TRAIN], err);
+    return fg_tokens_load(folder, sequence, &out[FG_TRAIN], err);
 }
 
 static fg_status open_source(const char *source, int64_t sequence, fg_dataset *out[SPLITS],
@@ -370,17 +370,17 @@ static fg_status open_source(const char *source, int64_t sequence, fg_dataset *o
     if (sequence != 0)
         return open_token_folder(source, sequence, out, err);
     if (fgi_npz_is(source) && !has_any(source, npy_names))
-        return fg_npy_open(source, NULL, NULL, &out[FG_TRAIN], err);
+        return fg_npy_load(source, NULL, NULL, &out[FG_TRAIN], err);
     if (has_any(source, idx_names))
-        return open_published(source, fg_idx_open, out, err);
+        return open_published(source, fg_idx_load, out, err);
     if (has_any(source, cifar_names))
-        return open_published(source, fg_cifar10_open, out, err);
+        return open_published(source, fg_cifar10_load, out, err);
     if (has_any(source, cifar100_names))
         return open_published(source, open_fine, out, err);
     if (has_any(source, npy_names))
         return open_npy_folder(source, out, err);
     if (fgi_ends_with(source, ".npy"))
-        return fg_npy_open(source, NULL, NULL, &out[FG_TRAIN], err);
+        return fg_npy_load(source, NULL, NULL, &out[FG_TRAIN], err);
     return fgi_fail(
         err, FG_ENOTFOUND,
         "'%s' has no arrays: expected a folder with the files of MNIST or CIFAR, "

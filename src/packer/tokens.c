@@ -106,7 +106,7 @@ static fg_status open_tokens(const char *path, tokens *t, fg_field *field, int64
     return FG_OK;
 }
 
-fg_status fg_tokens_open(const char *path, int64_t sequence, fg_dataset **out, fg_error *err)
+fg_status fg_tokens_load(const char *path, int64_t sequence, fg_dataset **out, fg_error *err)
 {
     static const fg_dataset_ops ops = {.read = read_window, .destroy = destroy};
     fg_field field = {.name = "tokens"};

@@ -171,7 +171,7 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
                      .cycles = (double)NAN,
                      .step_s = (double)NAN,
                      .serialized_bytes = -1};
-    FGI_TRY(fg_trainer_open(trainer, err));
+    FGI_TRY(fg_trainer_connect(trainer, err));
     const fg_client *client = fg_trainer_client(trainer);
     const double before = fg_client_stats_of(client).compile_s;
     FGI_TRY(fgi_batch_size(trainer, data, &out->global_batch_size, err));

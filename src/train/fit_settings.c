@@ -443,7 +443,7 @@ static fg_status find_devices(fg_trainer *trainer, fg_error *err)
     fgi_device_list list;
     FGI_TRY(fgi_device_list_parse(o->devices.devices, &list, err));
     const int count = o->devices.client == NULL ? count_devices(o, &list) : 0;
-    return count > 0 ? count_shards(trainer, count, err) : fg_trainer_open(trainer, err);
+    return count > 0 ? count_shards(trainer, count, err) : fg_trainer_connect(trainer, err);
 }
 
 /* Computes the settings at the first step. */

@@ -342,7 +342,7 @@ fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err
     fg_ckpt *ckpt = NULL;
     json_t *object = NULL;
     fg_status status = FG_OK;
-    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
     const char *text = fg_ckpt_state_json(ckpt);
     if (text == NULL &&
         trainer->model.optimizer == NULL) { /* weights are enough for an evaluation */
@@ -391,7 +391,7 @@ static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
 static fg_status load_weights(fg_trainer *trainer, const char *path, fg_error *err)
 {
     fg_ckpt *ckpt = NULL;
-    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
     const fg_status status =
         load_model(trainer, ckpt, path, &trainer->options.checkpoints.weights_options, err);
     fg_ckpt_close(ckpt);

@@ -363,7 +363,7 @@ static void warn_of_precision(const fg_trainer *trainer)
             trainer->precision->name);
 }
 
-fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err)
+fg_status fg_trainer_connect(fg_trainer *trainer, fg_error *err)
 {
     return fgi_strategy_open(&trainer->options.devices, &trainer->client, err);
 }
@@ -381,7 +381,7 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         "the weights were lost when training step %lld failed: continue in another "
                         "Trainer, from a checkpoint if there is one",
                         (long long)trainer->model.lost_step);
-    FGI_TRY(fg_trainer_open(trainer, err));
+    FGI_TRY(fg_trainer_connect(trainer, err));
     fgi_watch_client(trainer->watchdog, trainer->client);
     FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
     if (trainer->model.root == NULL)

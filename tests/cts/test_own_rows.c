@@ -55,7 +55,7 @@ typedef struct ramp_options {
 } ramp_options;
 
 /* Numbers and their doubles; five test samples, and no others but those to train on. */
-static fg_status open_ramp(const void *own_options, const fg_format_request *request,
+static fg_status load_ramp(const void *own_options, const fg_format_request *request,
                            fg_format_data *out, fg_error *err)
 {
     const ramp_options *r = own_options;
@@ -83,7 +83,7 @@ static const fg_option ramp_rows[] = {
 static const fg_format_entry ramp = {
     .entry = {.name = "ramp", .help = "a ramp", FG_OPTIONS(ramp_rows, ramp_options)},
     .fitted = "count",
-    .open = open_ramp};
+    .load = load_ramp};
 
 /* ---- a callback ------------------------------------------------------------------------------ */
 

@@ -95,7 +95,7 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
             for (int f = 0; f < 2; f++)
                 shard_field(client, batch, f, devices);
             if (k < 2)
-                fg_loader_release(loader, batch);
+                fg_loader_recycle(loader, batch);
         }
         const fg_client_stats after = fg_client_stats_of(client);
         uploaded[i] = after.uploaded_bytes - before.uploaded_bytes;

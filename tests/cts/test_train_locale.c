@@ -101,7 +101,7 @@ static traces run(const char *path)
     FILE *out = open_memstream(&t.progress, &size);
     const fg_client_options options = {.accelerator = "cpu", .cache_dir = fgt_cache("")};
     fgt_ok(fg_client_open(&options, &client, &err));
-    fgt_ok(fg_csv_open(path, &(fg_csv_options){.val_fraction = 0.25}, &parts, &err));
+    fgt_ok(fg_csv_load(path, &(fg_csv_options){.val_fraction = 0.25}, &parts, &err));
     t.schema = strdup(fg_csv_schema_json(parts.schema));
     fgt_ok(fg_csv_schema_parse(t.schema, strlen(t.schema), &again, &err));
     assert_string_equal(fg_csv_schema_json(again), t.schema);

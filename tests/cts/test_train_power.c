@@ -71,7 +71,7 @@ static json_t *state_of(const char *folder, const char *which)
     char *path = NULL;
     fg_ckpt *ckpt = NULL;
     fgt_ok(fgi_ckpt_resolve(fgt_path(folder, "checkpoints"), which, &path, &err));
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     json_t *state = json_loads(fg_ckpt_state_json(ckpt), 0, NULL);
     assert_non_null(state);
     fg_ckpt_close(ckpt);

@@ -120,7 +120,7 @@ static fg_dtype saved(const fg_trainer *trainer, const char *name, double *out, 
     fg_ckpt *ckpt = NULL;
     size_t index = 0;
     double element[1];
-    fgt_ok(fg_ckpt_open(fg_trainer_result(trainer)->checkpoint, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fg_trainer_result(trainer)->checkpoint, NULL, &ckpt, &err));
     assert_true(fg_ckpt_find(ckpt, FG_CKPT_MODEL, name, &index));
     const fg_dtype dtype = fg_ckpt_info(ckpt, index)->type.dtype;
     const size_t size = fg_dtype_size(dtype);

@@ -49,7 +49,7 @@ typedef struct slow_options {
     double preload;
 } slow_options;
 
-static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+static fg_status load_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
     const slow_options *o = own;
@@ -67,7 +67,7 @@ static const fg_option slow_rows[] = {
 };
 static const fg_format_entry slow = {
     .entry = {.name = "slow", .help = "slow data", FG_OPTIONS(slow_rows, slow_options)},
-    .open = open_part};
+    .load = load_part};
 
 /* ---- a callback that is slow ----------------------------------------------------------------- */
 

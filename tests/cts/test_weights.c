@@ -157,7 +157,7 @@ static void a_loop_goes_on_bit_for_bit(void **state)
     fgt_ok(fg_variable_read(second.count, &count, sizeof count, &err));
     assert_int_equal(count, 12);
     fg_ckpt *ckpt = NULL;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     assert_string_equal(fg_ckpt_state_json(ckpt), "{\"epoch\": 2}");
     assert_string_equal(fg_ckpt_attachment(ckpt, "config.yaml"), "a: 1\n");
     assert_string_equal(fg_ckpt_attachment(ckpt, "notes.txt"), "two");

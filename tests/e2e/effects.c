@@ -121,7 +121,7 @@ void effects_tensor(const char *folder, const char *name, int count, double *out
     assert_non_null(file);
     assert_true(fscanf(file, "%63s", last) == 1);
     (void)fclose(file);
-    fgt_ok(fg_ckpt_open(fgt_path(fgt_path(folder, "run/checkpoints"), last), &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(fgt_path(folder, "run/checkpoints"), last), NULL, &ckpt, &err));
     assert_true(fg_ckpt_find(ckpt, FG_CKPT_MODEL, name, &index));
     const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
     assert_int_equal(fg_type_count(&info->type), count);

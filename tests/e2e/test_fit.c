@@ -407,8 +407,8 @@ static void weights_start_a_run(void **state)
                         "fit digits.yaml -q --trainer.run_dir=more --trainer.max_steps=1 "
                         "--optimizer.lr=1e-30 "
                         "--model.weights=run/checkpoints/step-000000003/model.safetensors");
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000003"), &given, &err));
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "more/checkpoints/step-000000001"), &after, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000003"), NULL, &given, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "more/checkpoints/step-000000001"), NULL, &after, &err));
     for (size_t i = 0; i < 4; i++) {
         assert_string_equal(fg_ckpt_info(given, i)->name, fg_ckpt_info(after, i)->name);
         assert_memory_equal(fg_ckpt_data(given, i), fg_ckpt_data(after, i),
@@ -471,8 +471,8 @@ static void frozen_parameters_keep_their_weights(void **state)
                            "'--trainer.callbacks=[freeze: {parameters: [fc1.*]}]'")
                  ->err,
              "are frozen (trainer.callbacks); ");
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000001"), &first, &err));
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000004"), &last, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000001"), NULL, &first, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000004"), NULL, &last, &err));
     for (size_t i = 0; i < fg_ckpt_count(first); i++) {
         const fg_tensor_info *info = fg_ckpt_info(first, i);
         size_t other;

@@ -135,7 +135,7 @@ static void a_regression_from_npy(void **state)
     assert_true(rmse * rmse < 1e-3);
     json_decref(summary);
     (void)program_gives(0, folder, "predict run/config.yaml -q --data.test_x=x.npy --out=p.npy");
-    fgt_ok(fg_npy_open(fgt_path(folder, "p.npy"), NULL, NULL, &predicted, &err));
+    fgt_ok(fg_npy_load(fgt_path(folder, "p.npy"), NULL, NULL, &predicted, &err));
     assert_int_equal(fg_dataset_count(predicted), 64);
     float row[2];
     fgt_ok(fg_dataset_read(predicted, 5, (void *const[]){row}, &err));

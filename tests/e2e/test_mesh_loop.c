@@ -73,7 +73,7 @@ static void follows_the_trainer(void **state)
     fg_model *model = NULL;
     const fg_task task = {.name = "mlp", .self = &model, .ops = &ops};
     (void)state;
-    fgt_ok(fg_csv_open(FGT_SOURCE_DIR "/share/data/digits/digits.csv.gz", &digits, &data, &err));
+    fgt_ok(fg_csv_load(FGT_SOURCE_DIR "/share/data/digits/digits.csv.gz", &digits, &data, &err));
     const int steps = EPOCHS * (int)(fg_dataset_count(data.train) / BATCH);
     const curve_run run = {.task = &task,
                            .train = data.train,

@@ -47,7 +47,7 @@ static fg_ckpt *record_of(const char *family)
     if (open_records[i].family == NULL) {
         (void)snprintf(path, sizeof path, "%s/tests/golden/ops/%s.safetensors", FGT_SOURCE_DIR,
                        family);
-        fgt_ok(fg_ckpt_open(path, &open_records[i].record, &err));
+        fgt_ok(fg_ckpt_open(path, NULL, &open_records[i].record, &err));
         open_records[i].family = family;
     }
     return open_records[i].record;

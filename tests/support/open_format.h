@@ -17,7 +17,7 @@ static inline fg_status fgt_open_format(const fg_format_entry *format,
     request.values = values;
     fg_status status = fgi_row_create(&format->entry, values, &own, err);
     if (status == FG_OK)
-        status = format->open(own, &request, out, err);
+        status = format->load(own, &request, out, err);
     fgi_free(own);
     return status;
 }

@@ -10,7 +10,7 @@ fg_ckpt *fgt_record_open(const char *path)
 {
     fg_error err = {0};
     fg_ckpt *record = NULL;
-    fgt_ok(fg_ckpt_open(fgt_path(FGT_SOURCE_DIR "/tests/golden", path), &record, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(FGT_SOURCE_DIR "/tests/golden", path), NULL, &record, &err));
     return record;
 }
 

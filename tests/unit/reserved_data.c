@@ -10,7 +10,7 @@ static fg_dataset *dataset;
 static uint8_t splits[1];
 
 BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, err))
-BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
+BY_STATUS(fg_npy_options, fg_npy_load("nowhere", NULL, &o, &dataset, err))
 BY_STATUS(fg_image, fg_image_reserve(&o, 1, 1, 3, err))
 BY_STATUS(fg_image_decode_options, fg_image_decode(NULL, "none", NULL, 0, &o, &(fg_image){0}, err))
 BY_STATUS(fg_image_presize, fg_image_presize_size(&o, &(int64_t){1}, &(int64_t){1}, err))
@@ -123,7 +123,7 @@ static void by_fg_csv_options(fg_error *err)
     fg_csv_parts parts;
     fg_csv_schema *schema;
     assert_int_equal(fg_csv_schema_fit(reserved_csv_file(), &o, &schema, err), FG_EINVAL);
-    assert_int_equal(fg_csv_open(reserved_csv_file(), &o, &parts, err), FG_EINVAL);
+    assert_int_equal(fg_csv_load(reserved_csv_file(), &o, &parts, err), FG_EINVAL);
 }
 
 static void by_fg_csv_apply_options(fg_error *err)
@@ -131,7 +131,7 @@ static void by_fg_csv_apply_options(fg_error *err)
     NEWER(fg_csv_apply_options, 0);
     fg_csv_parts parts;
     const char *path = reserved_csv_file();
-    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
+    assert_int_equal(fg_csv_load(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
     assert_int_equal(fg_csv_apply(parts.schema, path, &o, &dataset, err), FG_EINVAL);
     fg_csv_schema_destroy(parts.schema);
     fg_dataset_destroy(parts.train);

@@ -39,7 +39,7 @@ static void check_attached(const char *path)
 {
     fg_error err = {0};
     fg_ckpt *ckpt;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     assert_string_equal(fg_ckpt_path(ckpt), path);
     assert_string_equal(fg_ckpt_attachment(ckpt, "config.yaml"), two_texts[0].text);
     assert_string_equal(fg_ckpt_attachment(ckpt, "data.json"), two_texts[1].text);
@@ -67,11 +67,11 @@ static void attachments_travel_with_the_model(void **state)
     assert_int_equal(rename(copy, fgt_path(path, "model.safetensors")), 0);
     fgt_ok(fgi_file_write_atomic(fgt_path(path, "data.json"), "{}", 2, &err));
     fg_ckpt *ckpt;
-    assert_int_equal(fg_ckpt_open(path, &ckpt, &err), FG_EFORMAT);
+    assert_int_equal(fg_ckpt_open(path, NULL, &ckpt, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/run/checkpoints/step-1/data.json has 2 bytes: expected 25");
     /* without attachments the file has none */
     value_save_ok(folder, "step-2", 1);
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "step-2"), &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "step-2"), NULL, &ckpt, &err));
     assert_null(fg_ckpt_attachment(ckpt, "config.yaml"));
     fg_ckpt_close(ckpt);
     (void)state;
@@ -129,7 +129,7 @@ static void the_most_attachments(void **state)
         attached[i] = (fg_attachment){names[i], texts[i]};
     }
     fgt_ok(save_attached(path, attached, MOST, &err));
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     for (int i = 0; i < MOST; i++)
         assert_string_equal(fg_ckpt_attachment(ckpt, names[i]), texts[i]);
     (void)snprintf(names[0], sizeof names[0], "%0*d", LONGEST + 1, 0);
@@ -229,7 +229,7 @@ static void of_several_processes_the_first_writes(void **state)
     assert_int_equal(manifest.writer, 0);
     assert_int_equal(manifest.sequence, 1);
     fg_ckpt *ckpt;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     assert_string_equal(fg_ckpt_state_json(ckpt), "{\"from\": 0}");
     fg_ckpt_close(ckpt);
     const fg_ckpt_content wrong = {.process_index = 2, .process_count = 2};

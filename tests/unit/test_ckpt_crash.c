@@ -137,7 +137,7 @@ static int last_step(const char *folder)
     fg_ckpt *ckpt;
     int32_t step;
     fgt_ok(fgi_ckpt_resolve(folder, "last", &path, &err));
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     fgi_free(path);
     memcpy(&step, fg_ckpt_data(ckpt, 0), sizeof(step));
     (void)snprintf(json, sizeof(json), "{\"step\": %d}", (int)step);

@@ -26,7 +26,7 @@ static float load(const char *folder, const char *which)
     float model, state;
     size_t at;
     fgt_ok(fgi_ckpt_resolve(folder, which, &path, &err));
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     fgi_free(path);
     memcpy(&model, fg_ckpt_data(ckpt, 0), sizeof(model));
     assert_true(fg_ckpt_find(ckpt, FG_CKPT_STATE, "adam.m.fc.weight", &at));
@@ -45,7 +45,7 @@ static void round_trip(void **state)
     size_t at = 9;
     const char *folder = fgt_path(fgt_temp_folder(), "run/checkpoints");
     value_save_ok(folder, "step-1", 1.5F);
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "step-1"), &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "step-1"), NULL, &ckpt, &err));
     assert_int_equal(fg_ckpt_count(ckpt), 3);
     assert_true(fg_ckpt_find(ckpt, FG_CKPT_MODEL, "fc.weight", &at));
     assert_int_equal(at, 0);
@@ -109,7 +109,7 @@ static void damaged(const char *folder, const char *text)
 {
     fg_error err = {0};
     fg_ckpt *ckpt;
-    assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EFORMAT);
+    assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), NULL, &ckpt, &err), FG_EFORMAT);
     assert_null(ckpt);
     if (!strstr(err.message, text))
         fail_msg("'%s' does not say: %s", err.message, text);
@@ -158,10 +158,10 @@ static void checksums_can_be_left_out(void **state)
     fgi_free(data);
     damaged(folder, "is damaged");
     const fg_ckpt_options trusting = {.no_checksums = true};
-    fgt_ok(fg_ckpt_open_with(fgt_path(folder, "a"), &trusting, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "a"), &trusting, &ckpt, &err));
     fg_ckpt_close(ckpt);
     fgt_write(fgt_path(folder, "a/state.json"), "[\"value\", 1]", 12); /* as long as the object */
-    assert_int_equal(fg_ckpt_open_with(fgt_path(folder, "a"), &trusting, &ckpt, &err), FG_EFORMAT);
+    assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &trusting, &ckpt, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "a/state.json: expected a JSON object"));
 }
 
@@ -237,7 +237,7 @@ static void other_formats_are_named(void **state)
                                   "\"library_version\":\"9.1.0\"}",
                                   versions[i]);
         fgt_write(fgt_path(folder, "a/manifest.json"), text, (size_t)size);
-        assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EUNSUPPORTED);
+        assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), NULL, &ckpt, &err), FG_EUNSUPPORTED);
         (void)snprintf(
             expected, sizeof(expected),
             "checkpoint format version %d, written by fulgurite 9.1.0: expected version 1",
@@ -250,10 +250,10 @@ static void what_is_not_there(void **state)
 {
     fg_error err = {0};
     fg_ckpt *ckpt;
-    assert_int_equal(fg_ckpt_open("/nowhere/at/all", &ckpt, &err), FG_ENOTFOUND);
+    assert_int_equal(fg_ckpt_open("/nowhere/at/all", NULL, &ckpt, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "cannot open '/nowhere/at/all': No such file or directory");
-    assert_int_equal(fg_ckpt_open("", &ckpt, &err), FG_EINVAL);
-    assert_int_equal(fg_ckpt_open("x", NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_ckpt_open("", NULL, &ckpt, &err), FG_EINVAL);
+    assert_int_equal(fg_ckpt_open("x", NULL, NULL, &err), FG_EINVAL);
 }
 
 /* ---- last, best, pruning --------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static void check_read(const char *path, const fg_ckpt_tensor *tensors, size_t c
 {
     fg_error err = {0};
     fg_ckpt *ckpt;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     assert_int_equal(fg_ckpt_count(ckpt), count);
     for (size_t i = 0; i < count; i++) {
         size_t at;
@@ -88,7 +88,7 @@ static void every_dtype_is_read(void **state)
     fg_error err = {0};
     fg_ckpt *ckpt;
     check_read(GOLDEN "every_dtype.safetensors", every_dtype, EVERY_COUNT);
-    fgt_ok(fg_ckpt_open(GOLDEN "every_dtype.safetensors", &ckpt, &err));
+    fgt_ok(fg_ckpt_open(GOLDEN "every_dtype.safetensors", NULL, &ckpt, &err));
     assert_string_equal(fg_ckpt_metadata(ckpt, "format"), "pt");
     assert_null(fg_ckpt_metadata(ckpt, "t.u8"));
     assert_null(fg_ckpt_state_json(ckpt));

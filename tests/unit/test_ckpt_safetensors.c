@@ -338,7 +338,7 @@ static fg_status write_then_read(void *self, fg_error *err)
     fg_status status =
         fg_safetensors_write(self, tensors, 2, (const char *const[]){"k", "v", NULL}, err);
     if (status == FG_OK)
-        status = fg_ckpt_open(self, &ckpt, err);
+        status = fg_ckpt_open(self, NULL, &ckpt, err);
     if (status != FG_OK)
         return status;
     const bool is_right =

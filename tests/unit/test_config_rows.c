@@ -605,14 +605,14 @@ static void curves_are_recorded(void **state)
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static fg_status open_silently(const void *self, const fg_format_request *request,
+static fg_status load_silently(const void *self, const fg_format_request *request,
                                fg_format_data *out, fg_error *err)
 {
     (void)self, (void)request, (void)out, (void)err;
     return FG_EUNSUPPORTED;
 }
 
-static fg_status open_with_reason(const void *self, const fg_format_request *request,
+static fg_status load_with_reason(const void *self, const fg_format_request *request,
                                   fg_format_data *out, fg_error *err)
 {
     (void)self, (void)request, (void)out;
@@ -622,8 +622,8 @@ static fg_status open_with_reason(const void *self, const fg_format_request *req
 /* A format that fails without a message has one, and not that of an earlier failure. */
 static void formats_that_fail_have_a_message(void **state)
 {
-    const fg_format_entry silent = {.entry.name = "tiles", .open = open_silently},
-                          other = {.entry.name = "tiles", .open = open_with_reason};
+    const fg_format_entry silent = {.entry.name = "tiles", .load = load_silently},
+                          other = {.entry.name = "tiles", .load = load_with_reason};
     const fg_format_entry parts[] = {
         {.files.val = "v"}, {.files.test = "t"}, {.files.predict = "p"}};
     fg_error err = {0};

@@ -252,8 +252,8 @@ static void numbers_agree_with_numpy(void **state)
     const char *folder = FGT_SOURCE_DIR "/tests/golden/data";
     fg_csv_parts parts;
     fg_dataset *expected;
-    fgt_ok(fg_csv_open(fgt_path(folder, "table.csv"), NULL, &parts, &err));
-    fgt_ok(fg_npy_open(fgt_path(folder, "table_x.npy"), fgt_path(folder, "table_y.npy"), NULL,
+    fgt_ok(fg_csv_load(fgt_path(folder, "table.csv"), NULL, &parts, &err));
+    fgt_ok(fg_npy_load(fgt_path(folder, "table_x.npy"), fgt_path(folder, "table_y.npy"), NULL,
                        &expected, &err));
     const int64_t features = fg_dataset_field(expected, 0)->type.dim[0];
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), features);
@@ -836,7 +836,7 @@ static void the_digits_are_read(void **state)
 {
     fg_csv_parts parts;
     fgt_ok(
-        fg_csv_open(digits_path(),
+        fg_csv_load(digits_path(),
                     &(fg_csv_options){.no_header = true, .image = {8, 8, 1}, .val_fraction = 0.2},
                     &parts, &err));
     assert_int_equal(fg_dataset_count(parts.train), 1438);

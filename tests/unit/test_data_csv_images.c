@@ -195,7 +195,7 @@ static void columns_of_images_are_ignored_in_words(void **state)
         fgt_write(path, image_columns[i].text, strlen(image_columns[i].text));
         heard[0] = '\0';
         fg_log_set(hear, NULL);
-        fgt_ok(fg_csv_open(path, &(fg_csv_options){.no_header = image_columns[i].no_header}, &parts,
+        fgt_ok(fg_csv_load(path, &(fg_csv_options){.no_header = image_columns[i].no_header}, &parts,
                            &err));
         fg_log_set(NULL, NULL);
         (void)snprintf(reason, sizeof(reason), "it names image files, such as '%s/%s.jpg'", folder,
@@ -210,7 +210,7 @@ static void columns_of_images_are_ignored_in_words(void **state)
         assert_string_equal(c.kind, "ignored");
         fg_dataset_destroy(parts.train);
         fg_csv_schema_destroy(parts.schema);
-        fgt_ok(fg_csv_open(path,
+        fgt_ok(fg_csv_load(path,
                            &(fg_csv_options){.no_header = image_columns[i].no_header, .target = ""},
                            &parts, &err)); /* not where no model is trained */
         fgt_ok(fg_csv_schema_column(parts.schema, i < 2 ? 0 : 1, &c, &err));
@@ -238,7 +238,7 @@ static void columns_far_to_the_right_name_no_files(void **state)
         }
         fgt_write(path, text.data, text.size);
         fgi_buf_fini(&text);
-        fgt_ok(fg_csv_open(path, NULL, &parts, &err));
+        fgt_ok(fg_csv_load(path, NULL, &parts, &err));
         fgt_ok(fg_csv_schema_column(parts.schema, (int64_t)at, &c, &err));
         assert_string_equal(c.name, "id");
         assert_true((c.ignored_because != NULL) == (at == 63));

@@ -332,7 +332,7 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
     csv_write_text(path, "a,y\n1,0.5\n2,1.5\noops,2\n");
     csv_write_text(other, "a,y\n3.5,0.5\n");
     fg_csv_parts parts;
-    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.val_path = other}, &parts, &err),
+    assert_int_equal(fg_csv_load(path, &(fg_csv_options){.val_path = other}, &parts, &err),
                      FG_EFORMAT);
     fgt_message_is(
         err.message,
@@ -341,7 +341,7 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
         "value, or treat it as missing with data.na_values and data.missing: mean");
     csv_write_text(path, "a,y\n1,0.5\n2,1.5\n");
     csv_write_text(other, "a,y\nx,0.5\n");
-    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.val_path = other}, &parts, &err),
+    assert_int_equal(fg_csv_load(path, &(fg_csv_options){.val_path = other}, &parts, &err),
                      FG_EFORMAT);
     fgt_message_is(err.message, "~/val.csv:2: row 1, column 'a': 'x' is not a finite number, but "
                                 "the column is numeric\ncorrect it, or @");
@@ -766,7 +766,7 @@ static void texts_may_be_long_or_odd(void **state)
         "t.csv:2: row 1, column 'x123456789012345678901234567890123456789012345678901234567890123'"
         ": the target is missing\nremove the row: a missing target is always an error");
     csv_write_text(path, "\x1f,y\n1,2\n3,4\n");
-    fgt_ok(fg_csv_open(path, NULL, &parts, &err));
+    fgt_ok(fg_csv_load(path, NULL, &parts, &err));
     assert_int_equal(fg_dataset_count(parts.train), 2);
     csv_destroy(&parts);
     assert_true(fgi_cell_spreadsheet(fgi_str_of("1234\xe2\x80\xaf"), '.', &value));

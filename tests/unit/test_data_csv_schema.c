@@ -98,18 +98,18 @@ static void another_file_may_validate(void **state)
     fgt_write(train, "a,b,y\n1,u,0.5\n3,v,1\n", 20);
     fgt_write(val, "y,c,b,a\n7,junk,v,4\n", 19);
     fg_csv_parts parts;
-    fgt_ok(fg_csv_open(train, &(fg_csv_options){.val_path = val}, &parts, &err));
+    fgt_ok(fg_csv_load(train, &(fg_csv_options){.val_path = val}, &parts, &err));
     assert_int_equal(fg_dataset_count(parts.val), 1);
     csv_expect_row(parts.val, 0, 3, (const double[]){2, 0, 1}); /* mean 2, deviation 1 */
     assert_true(csv_read_row(parts.val, 0).y.f32 == 7.0f);
     csv_destroy(&parts);
     fgt_write(val, "c,b,a\n1,v,4\n", 12);
-    assert_int_equal(fg_csv_open(train, &(fg_csv_options){.val_path = val}, &parts, &err),
+    assert_int_equal(fg_csv_load(train, &(fg_csv_options){.val_path = val}, &parts, &err),
                      FG_ENOTFOUND);
     fgt_message_is(err.message, "~/val.csv:1: target column 'y' does not exist");
     assert_null(parts.train);
     fgt_write(val, "b,y\nv,4\n", 8);
-    assert_int_equal(fg_csv_open(train, &(fg_csv_options){.val_path = val}, &parts, &err),
+    assert_int_equal(fg_csv_load(train, &(fg_csv_options){.val_path = val}, &parts, &err),
                      FG_ENOTFOUND);
     fgt_message_is(err.message, "~/val.csv:1: no column 'a'");
 }
@@ -125,7 +125,7 @@ static void a_schema_survives_its_json(void **state)
     fgt_write(file, text, strlen(text));
     const char *const ignored[] = {"id"};
     fg_csv_parts parts;
-    fgt_ok(fg_csv_open(file, &(fg_csv_options){.ignore = {ignored, 1}}, &parts, &err));
+    fgt_ok(fg_csv_load(file, &(fg_csv_options){.ignore = {ignored, 1}}, &parts, &err));
     const char *json = fg_csv_schema_json(parts.schema);
     fg_csv_schema *again;
     fg_dataset *dataset;
@@ -253,7 +253,7 @@ static void a_schema_can_be_fitted_alone(void **state)
     fg_csv_parts parts;
     csv_write_text(path, "a,y\n1,1.5\n2,7.5\n40,6.5\n800,9.5\n");
     fgt_ok(fg_csv_schema_fit(path, &o, &schema, &err)); /* to the training rows */
-    fgt_ok(fg_csv_open(path, &o, &parts, &err));
+    fgt_ok(fg_csv_load(path, &o, &parts, &err));
     assert_string_equal(fg_csv_schema_json(schema), fg_csv_schema_json(parts.schema));
     fg_csv_schema_destroy(schema);
     csv_destroy(&parts);
@@ -404,7 +404,7 @@ static fg_status open_and_apply(void *self, fg_error *e)
     fg_csv_parts parts;
     fg_csv_schema *schema = NULL;
     fg_dataset *dataset = NULL;
-    fg_status status = fg_csv_open(file, &(fg_csv_options){.val_fraction = 0.4}, &parts, e);
+    fg_status status = fg_csv_load(file, &(fg_csv_options){.val_fraction = 0.4}, &parts, e);
     if (status == FG_OK) {
         const char *json = fg_csv_schema_json(parts.schema);
         status = fg_csv_schema_parse(json, strlen(json), &schema, e);

@@ -58,7 +58,7 @@ static void expect(const char *text, const fg_csv_options *options, const char *
     fg_csv_parts parts;
     const char *path = fgt_path(fgt_temp_folder(), "t.csv");
     fgt_write(path, text, strlen(text));
-    assert_int_equal(fg_csv_open(path, options, &parts, &err), FG_EFORMAT);
+    assert_int_equal(fg_csv_load(path, options, &parts, &err), FG_EFORMAT);
     fgt_message_is(err.message, place);
 }
 
@@ -87,7 +87,7 @@ static void of_npy_targets(void **state)
     fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &(fg_type){FG_F32, 1, {4}}, x, &err));
     fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &(fg_type){FG_S64, 1, {4}}, y, &err));
     assert_int_equal(
-        fg_npy_open(fgt_path(folder, "x.npy"), fgt_path(folder, "y.npy"), NULL, &dataset, &err),
+        fg_npy_load(fgt_path(folder, "x.npy"), fgt_path(folder, "y.npy"), NULL, &dataset, &err),
         FG_EFORMAT);
     fgt_message_is(err.message, "~/y.npy: element 1 (index starting at 0, byte 136) does not fit "
                                 "in s32; use smaller integers, or floats for a regression");

@@ -85,7 +85,7 @@ static void make_mnist(const char *folder, const char *part, uint32_t count, boo
 static void check_mnist(const char *folder, fg_data_split split, int64_t count)
 {
     fg_dataset *dataset;
-    fgt_ok(fg_mnist_open(folder, split, &dataset, &err));
+    fgt_ok(fg_mnist_load(folder, split, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), count);
     assert_int_equal(fg_dataset_class_count(dataset), 10);
     char text[64];
@@ -126,14 +126,14 @@ static void missing_files_are_named(void **state)
     char folder_path[PATH_BYTES];
     const char *folder = name_folder(folder_path, "nothing");
     fg_dataset *dataset;
-    assert_int_equal(fg_mnist_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
+    assert_int_equal(fg_mnist_load(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "cannot find 'train-images-idx3-ubyte' in '~/nothing', with or "
                                 "without .gz, nor 'train-images.idx3-ubyte'");
     assert_null(dataset);
     folder = name_folder(folder_path, "half");
     make_mnist(folder, "train", 2, false, false);
     assert_int_equal(remove(fgt_path(folder, "train-labels-idx1-ubyte")), 0);
-    assert_int_equal(fg_mnist_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
+    assert_int_equal(fg_mnist_load(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "cannot find 'train-labels-idx1-ubyte' in '~/half', with or "
                                 "without .gz, nor 'train-labels.idx1-ubyte'");
 }
@@ -162,7 +162,7 @@ static void every_element_type_is_read(void **state)
         const char *path = fgt_path(fgt_temp_folder(), "types");
         fgt_write(path, file, file_size);
         fg_dataset *dataset;
-        fgt_ok(fg_idx_open_files(path, NULL, &dataset, &err));
+        fgt_ok(fg_idx_load_files(path, NULL, &dataset, &err));
         assert_int_equal(fg_dataset_field_count(dataset), 1);
         assert_int_equal(fg_dataset_field(dataset, 0)->type.dtype, cases[c].dtype);
         assert_int_equal(fg_dataset_field(dataset, 0)->type.rank, 1);
@@ -226,7 +226,7 @@ static void headers_that_lie_are_refused(void **state)
 static void expect_bad_pair(const char *folder, const char *message)
 {
     fg_dataset *dataset;
-    assert_int_equal(fg_mnist_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_mnist_load(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     assert_null(dataset);
     fgt_message_is(err.message, message);
 }
@@ -282,7 +282,7 @@ static void damaged_gzip_is_refused(void **state)
     for (size_t i = 0; i < 10000; i++)
         file[file_size++] = (unsigned char)(i * i >> 5);
     gzip_file(path);
-    fgt_ok(fg_idx_open_files(path, NULL, &dataset, &err));
+    fgt_ok(fg_idx_load_files(path, NULL, &dataset, &err));
     fg_dataset_destroy(dataset);
     fgt_ok(fgi_file_map(path, &good, &err));
     const size_t size = good.size;
@@ -290,13 +290,13 @@ static void damaged_gzip_is_refused(void **state)
     fgi_file_unmap(&good);
     for (size_t cut = 2; cut < size; cut += 97) {
         fgt_write(path, file, cut);
-        assert_int_equal(fg_idx_open_files(path, NULL, &dataset, &err), FG_EFORMAT);
+        assert_int_equal(fg_idx_load_files(path, NULL, &dataset, &err), FG_EFORMAT);
         fgt_message_is(err.message, "~/damaged.gz: byte @: the gzip file is truncated");
     }
     for (size_t at = 20; at < size; at += 41) {
         file[at] ^= 4;
         fgt_write(path, file, size);
-        assert_int_equal(fg_idx_open_files(path, NULL, &dataset, &err), FG_EFORMAT);
+        assert_int_equal(fg_idx_load_files(path, NULL, &dataset, &err), FG_EFORMAT);
         fgt_message_is(err.message, "~/damaged.gz: byte @");
         file[at] ^= 4;
     }
@@ -351,7 +351,7 @@ static void make_cifar(const char *folder)
 static void check_cifar(const char *folder, fg_data_split split, size_t first, int64_t count)
 {
     fg_dataset *dataset;
-    fgt_ok(fg_cifar10_open(folder, split, &dataset, &err));
+    fgt_ok(fg_cifar10_load(folder, split, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), count);
     for (int64_t i = 0; i < count; i++) {
         unsigned char image[32][32][3];
@@ -392,7 +392,7 @@ static void cifar_class_names_are_a_courtesy(void **state)
     static const char names[] = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\r\nship\n"
                                 "truck\n\n";
     fgt_write(meta, names, sizeof(names) - 1);
-    fgt_ok(fg_cifar10_open(folder, FG_VAL, &dataset, &err));
+    fgt_ok(fg_cifar10_load(folder, FG_VAL, &dataset, &err));
     assert_int_equal(fg_dataset_class_count(dataset), 10);
     assert_string_equal(fg_dataset_class_name(dataset, 0), "airplane");
     assert_string_equal(fg_dataset_class_name(dataset, 7), "horse");
@@ -402,7 +402,7 @@ static void cifar_class_names_are_a_courtesy(void **state)
                                 "truck\n"; /* each name after the first would be of another class */
     for (int i = 0; i < 2; i++) {
         fgt_write(meta, i == 0 ? names : blank, i == 0 ? 20 : sizeof(blank) - 1);
-        fgt_ok(fg_cifar10_open(folder, FG_VAL, &dataset, &err));
+        fgt_ok(fg_cifar10_load(folder, FG_VAL, &dataset, &err));
         assert_null(fg_dataset_class_name(dataset, 0));
         assert_int_equal(fg_dataset_class_count(dataset), 10);
         fg_dataset_destroy(dataset);
@@ -419,20 +419,20 @@ static void damaged_cifar_is_refused(void **state)
     make_cifar_batch(batch, 0, 3);
     file[fgi_cifar_record(&fgi_cifar10)] = 10;
     fgt_write(batch, file, file_size);
-    assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_cifar10_load(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     assert_null(dataset);
     fgt_message_is(err.message,
                    "~/broken/data_batch_3.bin: byte 3073: label 10 of record 1: expected 0 to 9");
     fgt_write(batch, file, file_size - 1);
-    assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_cifar10_load(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/broken/data_batch_3.bin: byte 9218: the file ends within a "
                                 "record: 9218 bytes are not a multiple of 3073");
     fgt_write(batch, file, 0);
-    assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_cifar10_load(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/broken/data_batch_3.bin: byte 0: the file ends within a record: "
                                 "0 bytes are not a multiple of 3073");
     assert_int_equal(remove(batch), 0);
-    assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
+    assert_int_equal(fg_cifar10_load(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
     fgt_message_is(err.message,
                    "cannot open '~/broken/data_batch_3.bin': No such file or directory");
 }
@@ -457,7 +457,7 @@ static void either_label_of_cifar100_can_be_used(void **state)
               "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\n", 40);
     for (int is_coarse = 0; is_coarse < 2; is_coarse++) {
         fg_dataset *dataset;
-        fgt_ok(fg_cifar100_open(folder, FG_VAL, is_coarse != 0, &dataset, &err));
+        fgt_ok(fg_cifar100_load(folder, FG_VAL, is_coarse != 0, &dataset, &err));
         assert_int_equal(fg_dataset_count(dataset), 2);
         assert_int_equal(fg_dataset_class_count(dataset), is_coarse ? 20 : 100);
         for (int64_t i = 0; i < 2; i++) {
@@ -482,16 +482,16 @@ static void damaged_cifar100_is_refused(void **state)
     fg_dataset *dataset;
     file[fgi_cifar_record(&fgi_cifar100_fine)] = 20;
     fgt_write(path, file, file_size);
-    assert_int_equal(fg_cifar100_open(folder, FG_TEST, true, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_cifar100_load(folder, FG_TEST, true, &dataset, &err), FG_EFORMAT);
     fgt_message_is(
         err.message,
         "~/hundred/cifar-100-binary/test.bin: byte 3074: label 20 of record 1: expected 0 to 19");
-    assert_int_equal(fg_cifar100_open(folder, FG_TRAIN, true, &dataset, &err), FG_ENOTFOUND);
+    assert_int_equal(fg_cifar100_load(folder, FG_TRAIN, true, &dataset, &err), FG_ENOTFOUND);
     fgt_message_is(err.message,
                    "cannot open '~/hundred/cifar-100-binary/train.bin': No such file or directory");
     file[1] = 100;
     fgt_write(path, file, file_size - fgi_cifar_record(&fgi_cifar100_fine));
-    assert_int_equal(fg_cifar100_open(folder, FG_TEST, false, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_cifar100_load(folder, FG_TEST, false, &dataset, &err), FG_EFORMAT);
     fgt_message_is(
         err.message,
         "~/hundred/cifar-100-binary/test.bin: byte 1: label 100 of record 0: expected 0 to 99");
@@ -501,7 +501,7 @@ static void damaged_cifar100_is_refused(void **state)
     for (int i = 0; i < 100; i++)
         (void)snprintf(names + 3 * i, 4, "%02d\n", i);
     fgt_write(fgt_path(inner, "fine_label_names.txt"), names, 300);
-    fgt_ok(fg_cifar100_open(inner, FG_TRAIN, false, &dataset, &err)); /* the folder itself */
+    fgt_ok(fg_cifar100_load(inner, FG_TRAIN, false, &dataset, &err)); /* the folder itself */
     assert_int_equal(fg_dataset_count(dataset), 1);
     assert_string_equal(fg_dataset_class_name(dataset, 99), "99");
     fg_dataset_destroy(dataset);
@@ -511,10 +511,10 @@ static fg_status open_images(void *self, fg_error *e)
 {
     const char *folder = self;
     fg_dataset *dataset = NULL;
-    fg_status status = fg_mnist_open(fgt_path(folder, "m"), FG_TRAIN, &dataset, e);
+    fg_status status = fg_mnist_load(fgt_path(folder, "m"), FG_TRAIN, &dataset, e);
     fg_dataset_destroy(dataset);
     if (status == FG_OK) {
-        status = fg_cifar10_open(fgt_path(folder, "c"), FG_TRAIN, &dataset, e);
+        status = fg_cifar10_load(fgt_path(folder, "c"), FG_TRAIN, &dataset, e);
         fg_dataset_destroy(dataset);
     }
     return status;

@@ -95,7 +95,7 @@ static void check_epoch(fg_loader *loader, fgi_sampler s, fgi_sample_position at
         fgi_sampler_rows(&s, at, 0, (size_t)batch->size, expected);
         assert_memory_equal(batch->indices, expected, (size_t)batch->size * sizeof(expected[0]));
         check_rows(batch);
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     assert_false(fgi_sampler_has_batch(&s, at.position));
 }
@@ -115,7 +115,7 @@ static void batches_have_the_promised_form(void **state)
     assert_string_equal(fg_type_format(&batch->types[1], text, sizeof(text)), "s32[16]");
     for (int f = 0; f < 2; f++)
         assert_int_equal((uintptr_t)batch->data[f] % 64, 0);
-    fg_loader_release(loader, batch);
+    fg_loader_recycle(loader, batch);
     assert_int_equal(fg_loader_batch_count(loader), 7);
     const fg_loader_stats stats = fg_loader_stats_of(loader);
     assert_int_equal(stats.batches, 1);
@@ -169,7 +169,7 @@ static void ranks_share_the_epoch(void **state)
                     break;
                 for (int64_t i = 0; i < batch->valid; i++)
                     seen[batch->indices[i]]++;
-                fg_loader_release(loader, batch);
+                fg_loader_recycle(loader, batch);
             }
             fg_loader_destroy(loader);
         }
@@ -234,7 +234,7 @@ static void jumps_drop_what_was_prepared(void **state)
         check_rows(held);
         if (jump % 10 == 0)
             check_epoch(loader, shuffled, (fgi_sample_position){place.epoch + 1, 5});
-        fg_loader_release(loader, held);
+        fg_loader_recycle(loader, held);
     }
     assert_int_equal(fg_loader_start_epoch(loader, -1, 0, &err), FG_EINVAL);
     fg_loader_destroy(loader);
@@ -273,7 +273,7 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
         const fg_host_batch *batch;
         for (int64_t i = 0; i < fg_loader_batch_count(loader); i++) {
             fgt_ok(fg_loader_next(loader, &batch, &err));
-            fg_loader_release(loader, batch);
+            fg_loader_recycle(loader, batch);
         }
         while (fg_loader_stats_of(loader).ready < 4)
             (void)sched_yield();
@@ -309,7 +309,7 @@ static void large_batches_are_shared_out(void **state)
         for (int64_t i = 0; i < batch->size; i++)
             assert_memory_equal(image + i * BIG_BYTES, rows[batch->indices[i]], BIG_BYTES);
         seen += (int)batch->valid;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     assert_int_equal(seen, BIG);
     fg_loader_destroy(loader);
@@ -335,7 +335,7 @@ static void errors_come_in_their_place(void **state)
             assert_int_equal(status, FG_OK);
             assert_int_equal(batch->index, index);
             check_rows(batch);
-            fg_loader_release(loader, batch);
+            fg_loader_recycle(loader, batch);
         }
         fgt_ok(fg_loader_next(loader, &batch, &err));
         assert_null(batch);
@@ -352,13 +352,13 @@ static void a_synchronous_loader_does_not_wait_for_its_own_caller(void **state)
     fgt_ok(fg_loader_next(loader, &second, &err));
     assert_int_equal(fg_loader_next(loader, &third, &err), FG_EINVAL);
     assert_null(third);
-    fg_loader_release(loader, first);
+    fg_loader_recycle(loader, first);
     fgt_ok(fg_loader_next(loader, &third, &err));
     assert_int_equal(third->index, 2);
     check_rows(second);
-    fg_loader_release(loader, second);
-    fg_loader_release(loader, third);
-    fg_loader_release(loader, NULL);
+    fg_loader_recycle(loader, second);
+    fg_loader_recycle(loader, third);
+    fg_loader_recycle(loader, NULL);
     fg_loader_destroy(loader);
 }
 
@@ -467,7 +467,7 @@ static void *release_out_of_order(void *self)
         }
         while (r->count > 0) {
             check_rows(r->waiting[--r->count]);
-            fg_loader_release(r->loader, r->waiting[r->count]);
+            fg_loader_recycle(r->loader, r->waiting[r->count]);
         }
         (void)pthread_cond_broadcast(&r->changed);
     }
@@ -527,7 +527,7 @@ static void it_may_end_at_any_moment(void **state)
                   &(fg_loader_options){.batch_size = 16, .workers = 4, .run_ahead = true});
         for (int i = 0; i < takes; i++) {
             fgt_ok(fg_loader_next(loader, &batch, &err));
-            fg_loader_release(loader, batch);
+            fg_loader_recycle(loader, batch);
         }
         fg_loader_destroy(loader);
     }
@@ -611,7 +611,7 @@ static fg_status load_an_epoch(void *self, fg_error *e)
         status = fg_loader_next(loader, &batch, e);
         if (batch == NULL)
             break;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     fg_loader_destroy(loader);
     fg_dataset_destroy(dataset);

@@ -60,7 +60,7 @@ static double number_at(const void *row, fg_dtype dtype, int k)
 static void check_array(const char *name, fg_dtype stored, fg_dtype expected, bool keep)
 {
     fg_dataset *dataset;
-    fgt_ok(fg_npy_open(golden(name), NULL, &(fg_npy_options){.keep_dtypes = keep}, &dataset, &err));
+    fgt_ok(fg_npy_load(golden(name), NULL, &(fg_npy_options){.keep_dtypes = keep}, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), 4);
     assert_int_equal(fg_dataset_field_count(dataset), 1);
     const fg_type *type = &fg_dataset_field(dataset, 0)->type;
@@ -99,7 +99,7 @@ static void labels_become_s32_and_are_counted(void **state)
     static const char *const names[] = {"labels.npy", "labels_u8.npy"};
     for (int i = 0; i < 2; i++) {
         fg_dataset *dataset;
-        fgt_ok(fg_npy_open(golden("float32.npy"), golden(names[i]), NULL, &dataset, &err));
+        fgt_ok(fg_npy_load(golden("float32.npy"), golden(names[i]), NULL, &dataset, &err));
         assert_int_equal(fg_dataset_class_count(dataset), 3);
         assert_string_equal(fg_dataset_field(dataset, 1)->name, "y");
         assert_int_equal(fg_dataset_field(dataset, 1)->type.dtype, FG_S32);
@@ -114,7 +114,7 @@ static void labels_become_s32_and_are_counted(void **state)
         fg_dataset_destroy(dataset);
     }
     fg_dataset *dataset; /* negative numbers or rank 2 are not class indices */
-    fgt_ok(fg_npy_open(golden("float32.npy"), golden("int32.npy"), NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(golden("float32.npy"), golden("int32.npy"), NULL, &dataset, &err));
     assert_int_equal(fg_dataset_class_count(dataset), 0);
     fg_dataset_destroy(dataset);
 }
@@ -122,12 +122,12 @@ static void labels_become_s32_and_are_counted(void **state)
 static void shapes_up_to_rank_8_are_kept(void **state)
 {
     fg_dataset *dataset;
-    fgt_ok(fg_npy_open(golden("rank8.npy"), NULL, NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(golden("rank8.npy"), NULL, NULL, &dataset, &err));
     char text[64];
     assert_string_equal(fg_type_format(&fg_dataset_field(dataset, 0)->type, text, sizeof(text)),
                         "u8[1,2,1,2,1,2,1]");
     fg_dataset_destroy(dataset);
-    fgt_ok(fg_npy_open(golden("empty.npy"), NULL, NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(golden("empty.npy"), NULL, NULL, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), 0);
     fg_dataset_destroy(dataset);
 }
@@ -137,7 +137,7 @@ static void expect_refused(const char *name, const char *y_name, fg_status statu
 {
     fg_dataset *dataset;
     assert_int_equal(
-        fg_npy_open(golden(name), y_name == NULL ? NULL : golden(y_name), NULL, &dataset, &err),
+        fg_npy_load(golden(name), y_name == NULL ? NULL : golden(y_name), NULL, &dataset, &err),
         status);
     assert_null(dataset);
     fgt_message_is(err.message, message);
@@ -174,7 +174,7 @@ static void what_cannot_be_used_is_said(void **state)
     fg_dataset *dataset;
     fgt_ok(fg_npy_write(one, &(fg_type){FG_F32, 1, {1}}, &value, &err));
     assert_int_equal(
-        fg_npy_open(one, FGT_SOURCE_DIR "/tests/golden/data/three_rows.npy", NULL, &dataset, &err),
+        fg_npy_load(one, FGT_SOURCE_DIR "/tests/golden/data/three_rows.npy", NULL, &dataset, &err),
         FG_ESHAPE);
     fgt_message_is(err.message,
                    "'~/one.npy' has 1 row, but '~/tests/golden/data/three_rows.npy' has 3");
@@ -290,13 +290,13 @@ static void targets_are_what_they_are(void **state)
     const uint64_t large[4] = {1, UINT64_MAX, 0, 2};
     const uint8_t bools[4] = {1, 0, 2, 1};
     fgt_ok(fg_npy_write(path, &(fg_type){FG_U64, 1, {4}}, large, &err));
-    assert_int_equal(fg_npy_open(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_npy_load(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/y.npy: element 1 (index starting at 0, byte 136) does not fit "
                                 "in s32; use smaller integers, or floats for a regression");
     fgt_ok(fg_npy_write(path, &(fg_type){FG_BOOL, 1, {4}}, bools, &err));
-    assert_int_equal(fg_npy_open(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_npy_load(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message, "~/y.npy: byte 130: a bool is 2: expected 0 or 1");
-    fgt_ok(fg_npy_open(golden("float32.npy"), golden("uint32.npy"), NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(golden("float32.npy"), golden("uint32.npy"), NULL, &dataset, &err));
     assert_int_equal(fg_dataset_class_count(dataset), 0);
     fg_dataset_destroy(dataset);
 }
@@ -344,7 +344,7 @@ static void what_cannot_be_written_is_refused(void **state)
 static fg_status open_and_write(void *self, fg_error *e)
 {
     fg_dataset *dataset = NULL;
-    fg_status status = fg_npy_open(golden("float64.npy"), golden("labels.npy"), NULL, &dataset, e);
+    fg_status status = fg_npy_load(golden("float64.npy"), golden("labels.npy"), NULL, &dataset, e);
     fg_dataset_destroy(dataset);
     const float numbers[2] = {1, 2};
     if (status == FG_OK)
@@ -366,7 +366,7 @@ static void hear(void *self, fg_log_level level, const char *line)
 }
 
 /* Opens a part of arrays of 4 rows; the options of the files are those of the part. */
-static fg_status open_part(fg_format_request request, const char *x, const char *y,
+static fg_status load_part(fg_format_request request, const char *x, const char *y,
                            const char *more, fg_format_data *out)
 {
     fg_option_values *values;
@@ -425,7 +425,7 @@ static void targets_are_measured(void **state)
                                            .is_training = measured_cases[i].is_training};
         write_pair(x, y, good, measured_cases[i].has_classes ? FG_S32 : FG_F32,
                    measured_cases[i].has_classes ? (const void *)classes : values);
-        fgt_ok(open_part(request, x, y, measured_cases[i].normalize, &data));
+        fgt_ok(load_part(request, x, y, measured_cases[i].normalize, &data));
         fgt_close("mean", data.target_mean, measured_cases[i].mean, 1e-12, 0);
         fgt_close("deviation", data.target_deviation, measured_cases[i].deviation, 1e-12, 0);
         assert_string_equal(heard, "");
@@ -433,11 +433,11 @@ static void targets_are_measured(void **state)
     }
     fg_format_request request = {.task = "auto", .is_training = true};
     write_pair(x, y, good, FG_F32, equal);
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     assert_true(data.target_mean == 5 && data.target_deviation == 1);
     fg_dataset_destroy(data.samples);
     write_pair(x, y, good, FG_F32, bad);
-    assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+    assert_int_equal(load_part(request, x, y, NULL, &data), FG_EINVAL);
     fgt_message_is(err.message,
                    "data.y: a training target is NaN or infinite: expected finite numbers");
     fg_dataset_destroy(data.samples);
@@ -453,7 +453,7 @@ static void targets_of_the_training_part_are_measured(void **state)
     const fg_format_request request = {
         .task = "auto", .is_training = true, .val_fraction = 0.5, .split_seed = 3};
     write_pair(x, y, good, FG_F32, values);
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     fgt_ok(fg_dataset_split(data.samples, &(fg_split_options){.val_fraction = 0.5, .seed = 3},
                             &train, &val, &err));
     for (int64_t i = 0; i < 2; i++) {
@@ -474,11 +474,11 @@ static void labels_should_be_used(void **state)
     fg_format_data data;
     fg_format_request request = {.task = "auto", .is_training = true};
     write_pair(x, y, good, FG_S32, all);
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     assert_string_equal(heard, "");
     fg_dataset_destroy(data.samples);
     write_pair(x, y, good, FG_S32, some);
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     (void)snprintf(expected, sizeof expected,
                    "%s: the largest label is 3, so there are 4 classes, but only 3 of them occur; "
                    "numpy.unique(y, return_inverse=True) numbers labels from 0",
@@ -486,11 +486,11 @@ static void labels_should_be_used(void **state)
     assert_string_equal(heard, expected);
     fg_dataset_destroy(data.samples);
     request.task = "regression";
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     assert_string_equal(heard, "");
     fg_dataset_destroy(data.samples);
     request = (fg_format_request){.task = "auto"};
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     assert_string_equal(heard, "");
     fg_dataset_destroy(data.samples);
 }
@@ -501,7 +501,7 @@ static void numbers_of_64_bits_may_fit_in_32(void **state)
     char x[300], y[300];
     fg_dataset *dataset;
     write_pair(x, y, good, FG_S64, ends);
-    fgt_ok(fg_npy_open(x, y, NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(x, y, NULL, &dataset, &err));
     for (int64_t i = 0; i < 4; i++) {
         float row[2];
         int32_t number;
@@ -517,7 +517,7 @@ static void numbers_of_16_bits_keep_their_sign(void **state)
     char x[300], y[300];
     fg_dataset *dataset;
     write_pair(x, y, good, FG_S16, ends);
-    fgt_ok(fg_npy_open(x, y, NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(x, y, NULL, &dataset, &err));
     for (int64_t i = 0; i < 4; i++) {
         float row[2];
         int32_t number;
@@ -533,7 +533,7 @@ static void negative_numbers_are_no_labels(void **state)
     char x[300], y[300];
     fg_format_data data;
     write_pair(x, y, good, FG_S32, numbers);
-    fgt_ok(open_part((fg_format_request){.task = "auto", .is_training = true}, x, y, NULL, &data));
+    fgt_ok(load_part((fg_format_request){.task = "auto", .is_training = true}, x, y, NULL, &data));
     assert_int_equal(fg_dataset_class_count(data.samples), 0);
     assert_true(data.target_mean == 0.5);
     fg_dataset_destroy(data.samples);
@@ -546,11 +546,11 @@ static void labels_have_a_limit(void **state)
     fg_format_data data;
     const fg_format_request request = {.task = "auto", .is_training = true};
     write_pair(x, y, good, FG_S32, most);
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     assert_non_null(strstr(heard, "there are 1000000 classes, but only 2 of them occur"));
     fg_dataset_destroy(data.samples);
     write_pair(x, y, good, FG_S32, huge);
-    assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+    assert_int_equal(load_part(request, x, y, NULL, &data), FG_EINVAL);
     fgt_message_is(err.message, "data.y: the largest label is 1000000: expected class indices, 0 "
                                 "to the number of classes - 1");
     fg_dataset_destroy(data.samples);
@@ -571,15 +571,15 @@ static void inputs_must_be_finite(void **state)
         inputs[5] = inputs[7] = numbers[k];
         write_pair(x, y, inputs, FG_F32, targets);
         fg_format_request request = {.task = "auto", .is_training = true};
-        assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+        assert_int_equal(load_part(request, x, y, NULL, &data), FG_EINVAL);
         fgt_message_is(err.message, says);
         fg_dataset_destroy(data.samples);
         request = (fg_format_request){.part = FG_PART_TEST, .task = "auto", .needs_target = true};
-        assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+        assert_int_equal(load_part(request, x, y, NULL, &data), FG_EINVAL);
         fgt_message_is(err.message, says);
         fg_dataset_destroy(data.samples);
         request.needs_target = false;
-        fgt_ok(open_part(request, x, y, NULL, &data));
+        fgt_ok(load_part(request, x, y, NULL, &data));
         fgt_ok(fg_dataset_read(data.samples, 1, (void *const[]){row, &target}, &err));
         assert_true(row[1] == 4 && target == 2);
         assert_int_equal(fg_dataset_read(data.samples, 3, (void *const[]){row, &target}, &err),
@@ -588,7 +588,7 @@ static void inputs_must_be_finite(void **state)
                        "'~/x.npy': row 3 has a value that is NaN or infinite (the first is row 0)");
         fg_dataset_destroy(data.samples);
         request.part = FG_PART_TRAIN;
-        assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+        assert_int_equal(load_part(request, x, y, NULL, &data), FG_EINVAL);
         fg_dataset_destroy(data.samples);
     }
 }
@@ -604,7 +604,7 @@ static void rows_that_are_not_finite_are_tolerated(void **state)
     inputs[5] = INFINITY;
     write_pair(x, y, inputs, FG_F32, good);
     const fg_format_request request = {.part = FG_PART_TEST, .task = "auto"};
-    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(load_part(request, x, y, NULL, &data));
     fgt_ok(fg_dataset_tolerate(data.samples, &dataset, &err));
     fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){row, &target}, &err));
     assert_true(row[0] == 0 && row[1] == 0);
@@ -628,7 +628,7 @@ static void halves_must_be_finite(void **state)
         const char *path = fgt_path(fgt_temp_folder(), "h.npy");
         fgt_ok(fg_npy_write(path, &(fg_type){FG_F16, 2, {2, 1}}, halves, &err));
         const fg_format_request request = {.part = FG_PART_TEST, .needs_target = true};
-        assert_int_equal(open_part(request, path, NULL, NULL, &data), k == 0 ? FG_OK : FG_EINVAL);
+        assert_int_equal(load_part(request, path, NULL, NULL, &data), k == 0 ? FG_OK : FG_EINVAL);
         fg_dataset_destroy(data.samples);
     }
 }

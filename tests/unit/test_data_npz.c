@@ -47,7 +47,7 @@ static void arrays_of_archives_are_datasets(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         fg_dataset *dataset;
-        fgt_ok(fg_npy_open(golden(rows[i][0]), rows[i][1] != NULL ? golden(rows[i][1]) : NULL, NULL,
+        fgt_ok(fg_npy_load(golden(rows[i][0]), rows[i][1] != NULL ? golden(rows[i][1]) : NULL, NULL,
                            &dataset, &err));
         if (rows[i][1] != NULL)
             assert_int_equal(fg_dataset_class_count(dataset), 3);
@@ -88,7 +88,7 @@ static void what_is_wrong_is_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         fg_dataset *dataset = (fg_dataset *)&err;
-        assert_int_equal(fg_npy_open(golden(rows[i].path), NULL, NULL, &dataset, &err),
+        assert_int_equal(fg_npy_load(golden(rows[i].path), NULL, NULL, &dataset, &err),
                          rows[i].status);
         assert_null(dataset);
         fgt_message_is(err.message, rows[i].message);
@@ -115,7 +115,7 @@ static void names_and_archives_may_be_odd(void **state)
     fgt_write(fgt_path(folder, "new.npz"), file.data, file.size);
     fgi_block_fini(&file);
     fg_dataset *dataset;
-    fgt_ok(fg_npy_open(fgt_path(folder, "new.npz:x"), NULL, NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(fgt_path(folder, "new.npz:x"), NULL, NULL, &dataset, &err));
     check_x(dataset, 4);
     const char *empty = fgt_path(top, "empty.npz");
     fgt_write(empty, "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
@@ -207,7 +207,7 @@ static void archives_are_packed(void **state)
         fg_pack_close(pack);
     }
     fg_dataset *tokens;
-    fgt_ok(fg_tokens_open(golden("stored.npz:y"), 3, &tokens, &err));
+    fgt_ok(fg_tokens_load(golden("stored.npz:y"), 3, &tokens, &err));
     assert_int_equal(fg_dataset_count(tokens), 1);
     int32_t window[4];
     fgt_ok(fg_dataset_read(tokens, 0, (void *const[]){window}, &err));

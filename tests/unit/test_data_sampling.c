@@ -48,7 +48,7 @@ static int64_t draw(fg_dataset *dataset, const fg_loader_options *options, int64
             break;
         for (int64_t i = 0; i < batch->valid; i++)
             out[n++] = ((const int32_t *)batch->data[0])[i];
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     fg_loader_destroy(loader);
     return n;
@@ -144,7 +144,7 @@ static void ranks_and_resuming_change_nothing(void **state)
         fgt_ok(fg_loader_create(dataset, &options, &loader, &err));
         fgt_ok(fg_loader_next(loader, &batch, &err));
         assert_memory_equal(batch->data[0], whole + 20 + 5 * rank, 5 * sizeof whole[0]);
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
         fg_loader_destroy(loader);
     }
     fg_dataset_destroy(dataset);

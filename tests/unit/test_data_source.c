@@ -132,7 +132,7 @@ static int64_t read_epoch(fg_loader *loader, int64_t epoch, int64_t position, in
             assert_int_equal(y[i], b->valid > 0 ? y[0] : 0);
             assert_int_equal(b->indices[i], y[i]);
         }
-        fg_loader_release(loader, b);
+        fg_loader_recycle(loader, b);
     }
     assert_true(was_last || n == 0);
     return n;
@@ -262,7 +262,7 @@ static void a_reader_is_closed_at_once(void **state)
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_loader_next(loader, &b, &err));
         assert_int_equal(c.closed, i);
-        fg_loader_release(loader, b);
+        fg_loader_recycle(loader, b);
     }
     fg_loader_destroy(loader);
     assert_int_equal(c.closed, 1);
@@ -317,7 +317,7 @@ static void ranks_shard_the_samples(void **state)
                         assert_memory_equal(b->indices, order + first,
                                             (size_t)b->valid * sizeof order[0]);
                     assert_int_equal(b->is_last, k == BATCHES - 1);
-                    fg_loader_release(loader, b);
+                    fg_loader_recycle(loader, b);
                 }
                 fgt_ok(fg_loader_next(loader, &b, &err));
                 assert_null(b);
@@ -402,7 +402,7 @@ static void jumps_and_epochs_ahead(void **state)
             assert_int_equal(held->position, jump * 7 % 37);
             fgt_ok(fg_loader_start_epoch(loader, 9, 0, &err));
             assert_int_equal(read_epoch(loader, 9, 0, order), 37);
-            fg_loader_release(loader, held);
+            fg_loader_recycle(loader, held);
         }
         fg_loader_destroy(loader);
         assert_int_equal(c.opened, c.closed);
@@ -436,7 +436,7 @@ static void a_failing_source_ends_its_epoch(void **state)
         for (int k = 0; k < 2; k++) {
             fgt_ok(fg_loader_next(loader, &b, &err));
             assert_int_equal(b->valid, 8);
-            fg_loader_release(loader, b);
+            fg_loader_recycle(loader, b);
         }
         assert_int_equal(fg_loader_next(loader, &b, &err), FG_EFORMAT);
         assert_string_equal(err.message, silent != 0
@@ -498,7 +498,7 @@ static void a_promised_count_is_held_to(void **state)
         assert_int_equal(fg_loader_batch_count(loader), 4);
         do {
             status = fg_loader_next(loader, &b, &err);
-            fg_loader_release(loader, b);
+            fg_loader_recycle(loader, b);
         } while (status == FG_OK && b != NULL);
         assert_int_equal(status, really == 30 ? FG_OK : FG_EFORMAT);
         if (really < 30)

@@ -167,7 +167,7 @@ static fg_loader_stats run(fg_dataset *take_dataset, int workers)
         const fg_status status = fg_loader_next(loader, &batch, &err);
         if (status == FG_OK && batch == NULL)
             break;
-        fg_loader_release(loader, batch); /* NULL after a failure */
+        fg_loader_recycle(loader, batch); /* NULL after a failure */
     }
     const fg_loader_stats stats = fg_loader_stats_of(loader);
     fg_loader_destroy(loader);

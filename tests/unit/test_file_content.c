@@ -26,13 +26,13 @@ static fg_error err;
 
 static fg_status open_ckpt(const char *path)
 {
-    return fg_ckpt_open(path, (fg_ckpt **)&result, &err);
+    return fg_ckpt_open(path, NULL, (fg_ckpt **)&result, &err);
 }
 
 static fg_status open_csv(const char *path)
 {
     fg_csv_parts parts;
-    return fg_csv_open(path, &(fg_csv_options){.target = "y"}, &parts, &err);
+    return fg_csv_load(path, &(fg_csv_options){.target = "y"}, &parts, &err);
 }
 
 static fg_status open_catalog(const char *path)
@@ -47,12 +47,12 @@ static fg_status open_pack(const char *path)
 
 static fg_status open_npy(const char *path)
 {
-    return fg_npy_open(path, NULL, NULL, (fg_dataset **)&result, &err);
+    return fg_npy_load(path, NULL, NULL, (fg_dataset **)&result, &err);
 }
 
 static fg_status open_tokens(const char *path)
 {
-    return fg_tokens_open(path, 4, (fg_dataset **)&result, &err);
+    return fg_tokens_load(path, 4, (fg_dataset **)&result, &err);
 }
 
 static fg_status open_zip(const char *path)
@@ -62,13 +62,13 @@ static fg_status open_zip(const char *path)
 
 static fg_status open_idx(const char *path)
 {
-    return fg_idx_open_files(path, NULL, (fg_dataset **)&result, &err);
+    return fg_idx_load_files(path, NULL, (fg_dataset **)&result, &err);
 }
 
 static fg_status open_cifar(const char *path)
 {
     char *folder = fgi_path_parent(path);
-    const fg_status status = fg_cifar10_open(folder, FG_TEST, (fg_dataset **)&result, &err);
+    const fg_status status = fg_cifar10_load(folder, FG_TEST, (fg_dataset **)&result, &err);
     fgi_free(folder);
     return status;
 }
@@ -76,7 +76,7 @@ static fg_status open_cifar(const char *path)
 static fg_status open_cifar100(const char *path)
 {
     char *folder = fgi_path_parent(path);
-    const fg_status status = fg_cifar100_open(folder, FG_TEST, false, (fg_dataset **)&result, &err);
+    const fg_status status = fg_cifar100_load(folder, FG_TEST, false, (fg_dataset **)&result, &err);
     fgi_free(folder);
     return status;
 }

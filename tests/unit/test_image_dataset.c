@@ -172,7 +172,7 @@ static void load(fg_dataset *dataset, int workers, int64_t epoch, uint8_t out[3]
     fgt_ok(fg_loader_next(loader, &batch, &err));
     assert_int_equal(batch->valid, 3);
     memcpy(out, batch->data[0], (size_t)3 * BYTES);
-    fg_loader_release(loader, batch);
+    fg_loader_recycle(loader, batch);
     const fg_loader_stages times = fg_loader_stats_of(loader).stages;
     assert_true(times.read_s > 0 && times.resize_s > 0);
     assert_true(times.entropy_s > 0 && times.decode_s >= 0); /* the first is estimated, the second

@@ -74,7 +74,7 @@ static double load(fg_dataset *dataset, int workers)
     fgt_ok(fg_loader_create(dataset, &options, &loader, &err));
     fgt_ok(fg_loader_next(loader, &batch, &err));
     assert_int_equal(batch->valid, rows);
-    fg_loader_release(loader, batch);
+    fg_loader_recycle(loader, batch);
     const int64_t slots = fg_loader_stats_of(loader).memory_bytes;
     atomic_store(&w.stop, true);
     (void)pthread_join(thread, NULL);

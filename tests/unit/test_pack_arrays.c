@@ -217,7 +217,7 @@ static void cifar_is_packed_and_read_as_a_dataset(void **state)
     assert_int_equal(entry.label, 3);
     fg_dataset *packed = NULL, *plain = NULL;
     fgt_ok(fg_pack_dataset_create(pack, NULL, &packed, &err));
-    fgt_ok(fg_cifar10_open(folder, FG_TRAIN, &plain, &err));
+    fgt_ok(fg_cifar10_load(folder, FG_TRAIN, &plain, &err));
     static unsigned char a[IMAGE], b[IMAGE];
     for (int64_t i = 0; i < 10; i++) {
         int32_t label[2];
@@ -340,7 +340,7 @@ static void held_out_samples_depend_on_the_seed(void **state)
     write_npy(folder, "x.npy", FG_S32, 1, (int64_t[]){20}, x);
     write_npy(folder, "test_x.npy", FG_S32, 1, (int64_t[]){1}, (int32_t[]){-1});
     fg_dataset *whole = NULL;
-    fgt_ok(fg_npy_open(fgt_path(folder, "x.npy"), NULL, NULL, &whole, &err));
+    fgt_ok(fg_npy_load(fgt_path(folder, "x.npy"), NULL, NULL, &whole, &err));
     for (uint64_t seed = 0; seed < 4; seed++) {
         const char *path = path_of("seeds.pack");
         const fg_pack_arrays_options o = {.val_fraction = 0.25, .seed = seed, .replace = true};
@@ -443,13 +443,13 @@ static void tokens_of_other_files(void **state)
     unsigned char text[4] = {0};
     int32_t wide[3] = {0};
     fgt_write(fgt_path(folder, "a.txt"), "h\xc3\xa9llo", 6);
-    fgt_ok(fg_tokens_open(fgt_path(folder, "a.txt"), 3, &dataset, &err));
+    fgt_ok(fg_tokens_load(fgt_path(folder, "a.txt"), 3, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), 1);
     fgt_ok(fg_dataset_read(dataset, 0, (void *[]){text}, &err));
     assert_memory_equal(text, "h\xc3\xa9l", 4);
     fg_dataset_destroy(dataset);
     write_npy(folder, "wide.npy", FG_U32, 1, (int64_t[]){5}, (uint32_t[]){5, 100000, 7, 8, 9});
-    fgt_ok(fg_tokens_open(fgt_path(folder, "wide.npy"), 2, &dataset, &err));
+    fgt_ok(fg_tokens_load(fgt_path(folder, "wide.npy"), 2, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), 2);
     assert_int_equal(fg_dataset_field(dataset, 0)->type.dtype, FG_S32);
     fgt_ok(fg_dataset_read(dataset, 1, (void *[]){wide}, &err));
@@ -457,21 +457,21 @@ static void tokens_of_other_files(void **state)
     fg_dataset_destroy(dataset);
 
     write_npy(folder, "huge.npy", FG_U32, 1, (int64_t[]){2}, (uint32_t[]){5, 0x80000000});
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "huge.npy"), 1, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "huge.npy"), 1, &dataset, &err), FG_EFORMAT);
     write_npy(folder, "float.npy", FG_F32, 1, (int64_t[]){2}, (float[]){1, 2});
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "float.npy"), 1, &dataset, &err), FG_EDTYPE);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "float.npy"), 1, &dataset, &err), FG_EDTYPE);
     write_npy(folder, "two.npy", FG_U8, 2, (int64_t[]){2, 2}, "abcd");
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "two.npy"), 1, &dataset, &err), FG_ESHAPE);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "two.npy"), 1, &dataset, &err), FG_ESHAPE);
     fgt_write(fgt_path(folder, "odd.bin"), "abc", 3);
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "odd.bin"), 1, &dataset, &err), FG_EFORMAT);
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "a.txt"), 6, &dataset, &err), FG_EINVAL);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "odd.bin"), 1, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "a.txt"), 6, &dataset, &err), FG_EINVAL);
     fgt_message_is(
         err.message,
         "~/text/a.txt: 6 tokens: expected at least 7 for one sample of sequence length 6");
     fgt_write(fgt_path(folder, "empty.txt"), "", 0);
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "empty.txt"), 1, &dataset, &err), FG_EINVAL);
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "a.txt"), -1, &dataset, &err), FG_EINVAL);
-    assert_int_equal(fg_tokens_open(fgt_path(folder, "none"), 1, &dataset, &err), FG_ENOTFOUND);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "empty.txt"), 1, &dataset, &err), FG_EINVAL);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "a.txt"), -1, &dataset, &err), FG_EINVAL);
+    assert_int_equal(fg_tokens_load(fgt_path(folder, "none"), 1, &dataset, &err), FG_ENOTFOUND);
     assert_null(dataset);
 }
 
@@ -492,7 +492,7 @@ static void tokens_have_a_type(void **state)
         fg_dataset *dataset = NULL;
         char expected[120];
         write_npy(folder, "t.npy", rows[i].dtype, 1, (int64_t[]){5}, zeros);
-        const fg_status status = fg_tokens_open(fgt_path(folder, "t.npy"), 2, &dataset, &err);
+        const fg_status status = fg_tokens_load(fgt_path(folder, "t.npy"), 2, &dataset, &err);
         assert_int_equal(status, rows[i].got == FG_DTYPE_NONE ? FG_EDTYPE : FG_OK);
         if (status == FG_OK) {
             assert_int_equal(fg_dataset_field(dataset, 0)->type.dtype, rows[i].got);

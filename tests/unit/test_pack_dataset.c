@@ -57,7 +57,7 @@ static void read_sample(fg_dataset *dataset, int64_t epoch, int64_t index, uint8
         &loader, &err));
     fgt_ok(fg_loader_next(loader, &batch, &err));
     memcpy(out, batch->data[0], fg_type_bytes(&fg_dataset_field(dataset, 0)->type));
-    fg_loader_release(loader, batch);
+    fg_loader_recycle(loader, batch);
     fg_loader_destroy(loader);
 }
 

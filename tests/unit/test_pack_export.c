@@ -371,7 +371,7 @@ static void arrays_become_npy_files(void **state)
     assert_int_equal(result.files, 4);
     assert_true(exists(out, "train/dog/record-000000000.label.npy"));
     fg_dataset *dataset = NULL;
-    fgt_ok(fg_npy_open(fgt_path(out, "train/dog/second.x.npy"), NULL, NULL, &dataset, &err));
+    fgt_ok(fg_npy_load(fgt_path(out, "train/dog/second.x.npy"), NULL, NULL, &dataset, &err));
     float value = 0;
     void *const fields_out[] = {&value};
     assert_int_equal(fg_dataset_count(dataset), 3);

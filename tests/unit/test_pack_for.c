@@ -126,7 +126,7 @@ static void given_options_are_kept(void **state)
     assert_non_null(strstr(text, "windows of images at their own size"));
 }
 
-static fg_status open_nothing(const void *own, const fg_format_request *request,
+static fg_status load_nothing(const void *own, const fg_format_request *request,
                               fg_format_data *out, fg_error *err)
 {
     (void)own, (void)request, (void)out, (void)err;
@@ -145,7 +145,7 @@ static void a_custom_format_of_images_has_a_size_too(void **state)
     fgt_ok(fg_registry_create(&registry, &err));
     fg_format_entry tiles = {.entry =
                                  *fg_registry_find(registry, FG_REGISTRY_FORMAT, "images", &err),
-                             .open = open_nothing};
+                             .load = load_nothing};
     tiles.entry.name = "tiles";
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_FORMAT, &tiles.entry, &err));
     fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG};

@@ -70,7 +70,7 @@ static fg_status load(fg_dataset *dataset, int workers, int64_t epoch, int64_t p
         memcpy(out->images[out->count], batch->data[0], (size_t)batch->valid * BYTES);
         memcpy(&out->labels[out->count], batch->data[1], (size_t)batch->valid * sizeof(int32_t));
         out->count += (int)batch->valid;
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     fg_loader_destroy(loader);
     return status;
@@ -288,7 +288,7 @@ static void expect_requests(fg_dataset *take_dataset, int count, const asked *pa
                             &loader, &err));
     for (int i = 0; i < count / BATCH; i++) {
         fgt_ok(fg_loader_next(loader, &batch, &err));
-        fg_loader_release(loader, batch);
+        fg_loader_recycle(loader, batch);
     }
     for (int p = 0; p < part_count; p++) {
         for (int i = 0; i < COUNT; i++) {

@@ -74,7 +74,7 @@ static void check_tensors(const char *folder, long promised)
     const char *path = fgt_path(folder, "w.safetensors");
     if (promised == 0 && !fgi_file_exists(path))
         return;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     memcpy(&value, fg_ckpt_data(ckpt, 0), sizeof value);
     assert_true(value >= promised);
     fg_ckpt_close(ckpt);
@@ -129,7 +129,7 @@ static void check_checkpoints(const char *folder, long promised)
     if (promised == 0)
         return;
     fgt_ok(fgi_ckpt_resolve(run, "last", &path, &err));
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     memcpy(&step, fg_ckpt_data(ckpt, 0), sizeof step);
     (void)snprintf(json, sizeof json, "{\"step\": %d}", (int)step);
     assert_string_equal(fg_ckpt_state_json(ckpt), json);
@@ -149,7 +149,7 @@ static void check_single(const char *folder, long promised)
     const char *path = fgt_path(folder, "own");
     if (promised == 0)
         return;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(path, NULL, &ckpt, &err));
     memcpy(&step, fg_ckpt_data(ckpt, 0), sizeof step);
     assert_true(step >= promised);
     fg_ckpt_close(ckpt);

@@ -81,7 +81,7 @@ static fg_trainer *trainer;
 static fg_variable *variable;
 static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
 
-BY_STATUS(fg_ckpt_options, fg_ckpt_open_with("nowhere", &o, &ckpt, err))
+BY_STATUS(fg_ckpt_options, fg_ckpt_open("nowhere", &o, &ckpt, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
 BY_STATUS(fg_array_options, fg_array_create_sharded(NULL, &type3, NULL, &o, &array, err))
@@ -474,7 +474,7 @@ static void library_clears_what_it_fills(void **state)
     FRESH(fg_plugin_candidate, candidate);
     FRESH(fg_module_info, module);
     size_t count = 0;
-    fgt_ok(fg_csv_open(reserved_csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
+    fgt_ok(fg_csv_load(reserved_csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
     fgt_ok(fg_csv_schema_column(parts.schema, 0, &column, &err));
     fgt_ok(fg_input_rate_measure(parts.train, NULL, 1e-3, &rate, &err));
     assert_int_equal(fg_image_probe("none", NULL, 0, &image, &err), FG_EFORMAT);

@@ -459,7 +459,7 @@ static void a_run_uses_its_template(void **state)
                                   .checkpoints.ckpt_name = "e{epoch:02d}"};
     fit(&options, folder, &r);
     assert_string_equal(kept(folder), "e01-3 e02-6");
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "checkpoints/e02-6"), &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "checkpoints/e02-6"), NULL, &ckpt, &err));
     assert_string_equal(fg_ckpt_metadata(ckpt, "fulgurite.step"), "6");
     assert_string_equal(fg_ckpt_metadata(ckpt, "fulgurite.epoch"), "2");
     fg_ckpt_close(ckpt);

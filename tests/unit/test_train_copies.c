@@ -58,7 +58,7 @@ static void options_are_copied(void **state)
     fgt_ok(fg_trainer_fit(trainer, &mine, &data, &err));
     memset(task_name, 'x', sizeof task_name - 1);
     assert_true(fgi_file_exists(fgt_path(kept, "metrics.jsonl")));
-    fgt_ok(fg_ckpt_open(fgt_path(kept, "checkpoints/2-nan-6"), &ckpt, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(kept, "checkpoints/2-nan-6"), NULL, &ckpt, &err));
     assert_string_equal(fg_ckpt_attachment(ckpt, "notes.txt"), "some words");
     fg_ckpt_close(ckpt);
     mine.ops = NULL;

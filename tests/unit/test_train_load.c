@@ -248,7 +248,7 @@ static const char *rewrite(const char *json, const char *without)
     fg_ckpt *ckpt = NULL;
     fg_ckpt_tensor tensors[2][32];
     size_t count[2] = {0, 0};
-    fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(saved, NULL, &ckpt, &err));
     for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
         const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
         const int part = info->part == FG_CKPT_MODEL ? 0 : 1;
@@ -296,7 +296,7 @@ static void every_variable_of_the_optimizer_is_needed(void **state)
     fg_ckpt *ckpt = NULL;
     int count = 0;
     char expected[1024];
-    fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(saved, NULL, &ckpt, &err));
     for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
         const char *name = fg_ckpt_info(ckpt, i)->name;
         if (strncmp(name, "optimizer.", 10) != 0 || strcmp(name, "optimizer.health") == 0)
@@ -486,7 +486,7 @@ static void an_infinite_result_is_saved(void **state)
         .checkpoints = {.resume = path, .run_dir = fgt_temp_folder()}};
     fgt_ok(fit(&options, &task, &r, &err));
     assert_string_equal(r.metrics, "train_acc=inf train_loss=123456789 ");
-    fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+    fgt_ok(fg_ckpt_open(saved, NULL, &ckpt, &err));
     assert_non_null(strstr(fg_ckpt_state_json(ckpt), "\"train_acc\": null"));
     assert_non_null(strstr(fg_ckpt_state_json(ckpt), "\"train_loss\": 123456789.00097656"));
     fg_ckpt_close(ckpt);
@@ -607,7 +607,7 @@ static void frozen_parameters_are_listed(void **state)
         const fg_trainer_options options = {.limits.max_steps = 1,
                                             .checkpoints.run_dir = fgt_temp_folder()};
         fgt_ok(fit(&options, &what, &r, &err));
-        fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+        fgt_ok(fg_ckpt_open(saved, NULL, &ckpt, &err));
         const char *json = fg_ckpt_state_json(ckpt);
         assert_non_null(strstr(json, i == 0 ? "\"task\": \"\"" : "\"task\": \"toy\""));
         if (i == 0)

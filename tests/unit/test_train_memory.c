@@ -361,7 +361,7 @@ static void what_others_hold_is_named(void **state)
     fixture f = begin(120);
     fg_array *array = NULL;
     static const float numbers[700];
-    fgt_ok(fg_trainer_open(f.trainer, &err));
+    fgt_ok(fg_trainer_connect(f.trainer, &err));
     fgt_ok(fg_array_create(fg_trainer_client(f.trainer), &(fg_type){FG_F32, 1, {700}}, numbers,
                            &array, &err));
     fake.set("memory_limit_bytes", LIMIT);

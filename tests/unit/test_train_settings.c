@@ -635,9 +635,9 @@ static void strategies_and_devices_go_together(void **state)
                                                            .limits.max_steps = 1},
                                      &w);
         assert_null(fg_trainer_client(trainer));
-        fgt_ok(fg_trainer_open(trainer, &err));
+        fgt_ok(fg_trainer_connect(trainer, &err));
         const fg_client *client = fg_trainer_client(trainer);
-        fgt_ok(fg_trainer_open(trainer, &err));
+        fgt_ok(fg_trainer_connect(trainer, &err));
         assert_ptr_equal(fg_trainer_client(trainer), client);
         assert_int_equal(fg_client_info_of(client)->device_count, rows[i].count);
         fgt_ok(fg_device_info_at(client, 0, &device, &err));
@@ -732,7 +732,7 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
         &err));
     fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client, .devices.strategy = "single"},
                       &trainer, &err));
-    assert_int_equal(fg_trainer_open(trainer, &err), FG_EINVAL);
+    assert_int_equal(fg_trainer_connect(trainer, &err), FG_EINVAL);
     fgt_message_is(err.message,
                    "strategy 'single' trains on one device, but 4 were chosen\nuse devices=1, "
                    "devices=[0] for a particular one, or strategy=ddp for all");

@@ -231,7 +231,7 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
         status = copy(has(out->run_dir, "checkpoints/best") ? "best" : "last", &out->which, err);
     }
     if (status == FG_OK && path != NULL)
-        status = fg_ckpt_open_with(path, &quick, &out->ckpt, err);
+        status = fg_ckpt_open(path, &quick, &out->ckpt, err);
     else if (status == FG_OK)
         status = fg_ckpt_open_run(out->run_dir, out->which, &quick, &out->ckpt, err);
     fgi_free(path);

@@ -275,7 +275,7 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     FGI_TRY(status);
     FGI_TRY(fgi_run_record_add(r, err));
     FGI_TRY(fgi_run_callbacks_add(r, err));
-    return fg_trainer_open(r->trainer, err);
+    return fg_trainer_connect(r->trainer, err);
 }
 
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)

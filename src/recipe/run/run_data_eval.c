@@ -71,7 +71,7 @@ fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_e
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static fg_status open_part(request *q, fg_data_part part, fg_dataset **out)
+static fg_status load_part(request *q, fg_data_part part, fg_dataset **out)
 {
     fg_format_data data;
     const char *input = fgi_run_format_input(q->format.entry, part);
@@ -100,10 +100,10 @@ static fg_status part_is_gone(const request *q, fg_status status)
 }
 
 /* The validation part of the training data. */
-static fg_status open_fraction(request *q, fg_dataset **out)
+static fg_status load_fraction(request *q, fg_dataset **out)
 {
     fg_dataset *all = NULL, *train = NULL;
-    const fg_status status = open_part(q, FG_PART_TRAIN, &all);
+    const fg_status status = load_part(q, FG_PART_TRAIN, &all);
     if (status != FG_OK)
         return part_is_gone(q, status);
     if (all == NULL)
@@ -120,12 +120,12 @@ static fg_status open_folder(request *q, fg_dataset **out)
 {
     FGI_TRY(fgi_run_format_need(&q->format, q->format.entry->files.train, q->err));
     if (q->kind != FG_RECIPE_VALIDATE)
-        FGI_TRY(open_part(q, FG_PART_TEST, out));
+        FGI_TRY(load_part(q, FG_PART_TEST, out));
     if (*out != NULL)
         return FG_OK;
     if (has_fraction(q))
-        return open_fraction(q, out);
-    FGI_TRY(open_part(q, FG_PART_VAL, out));
+        return load_fraction(q, out);
+    FGI_TRY(load_part(q, FG_PART_VAL, out));
     return *out != NULL ? FG_OK
                         : fgi_run_format_missing(q->format.entry, q->kind, "evaluate", q->err);
 }
@@ -148,7 +148,7 @@ static fg_status open_samples(request *q, fg_dataset **out)
     if (fgi_run_format_is_folder(q->format.entry))
         return open_folder(q, out);
     const fg_data_part part = named_part(q);
-    return part != FG_PART_TRAIN ? open_part(q, part, out) : open_fraction(q, out);
+    return part != FG_PART_TRAIN ? load_part(q, part, out) : load_fraction(q, out);
 }
 
 /* ---- checks against the model ---------------------------------------------------------------- */

@@ -140,7 +140,7 @@ fg_status fgi_run_format_open(fgi_run_format *format, fg_data_part part, fg_form
     *out = (fg_format_data){.samples = NULL};
     format->request.part = part;
     *err = (fg_error){.status = FG_OK};
-    const fg_status status = format->entry->open(format->own, &format->request, out, err);
+    const fg_status status = format->entry->load(format->own, &format->request, out, err);
     if (status == FG_OK || err->message[0] != '\0')
         return status;
     return fgi_fail(err, status, "data.format %s: opening the data failed: %s",

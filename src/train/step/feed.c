@@ -67,7 +67,7 @@ static void upload_part_done(upload *u)
     if (atomic_fetch_sub(&u->open, 1) > 1)
         return;
     fgi_feed *feed = u->feed;
-    fg_loader_release(u->loader, u->batch);
+    fg_loader_recycle(u->loader, u->batch);
     fgi_free(u);
     (void)pthread_mutex_lock(&feed->mutex);
     feed->uploads_open--;
@@ -85,7 +85,7 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
 {
     upload *u = fgi_calloc(1, sizeof *u);
     if (u == NULL) {
-        fg_loader_release(stage->loader, batch);
+        fg_loader_recycle(stage->loader, batch);
         return NULL;
     }
     *u = (upload){.feed = feed, .loader = stage->loader, .batch = batch};

@@ -25,7 +25,7 @@ fg_status fgi_stage_create(fgi_stage_kind kind, fgi_stage **out, fg_error *err)
 void fgi_stage_set_loader(fgi_stage *stage, fg_loader *take_loader)
 {
     if (stage->first != NULL)
-        fg_loader_release(stage->loader, stage->first);
+        fg_loader_recycle(stage->loader, stage->first);
     stage->first = NULL;
     fg_loader_destroy(stage->loader);
     stage->loader = take_loader;

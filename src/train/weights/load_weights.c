@@ -657,7 +657,7 @@ fg_status fg_module_load(fg_module *module, const char *path, const fg_load_opti
         return fgi_fail(err, FG_EINVAL, "fg_module_load: no module");
     FGI_TRY(fg_module_error(module, err));
     FGI_TRY_RESERVED(fg_load_options, options, err);
-    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
     const fg_status status = fgi_weights_load(module, ckpt, path, options, report, err);
     fg_ckpt_close(ckpt);
     return status;
@@ -708,7 +708,7 @@ fg_status fg_optimizer_load(fg_optimizer *optimizer, const char *path, fg_error 
     int64_t steps;
     if (optimizer == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_optimizer_load: no optimizer");
-    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
     const fg_status status = load_optimizer(optimizer, ckpt, path, &steps, err);
     fg_ckpt_close(ckpt);
     return status;
@@ -724,7 +724,7 @@ fg_status fg_training_load(const char *path, fg_module *module, fg_optimizer *op
     if (module == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_training_load: no module");
     FGI_TRY(fg_module_error(module, err));
-    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
     if (fg_ckpt_state_json(ckpt) == NULL)
         FGI_DONE(fgi_fail(err, FG_EINVAL,
                           "%s: is a file of weights, not a checkpoint to continue from\n"
