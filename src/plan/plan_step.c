@@ -12,8 +12,7 @@
 #include "plan/analysis.h"
 #include "plan/hlo_counts.h"
 #include "base/print.h"
-#include "train/step/stage.h"
-#include "train/trainer.h"
+#include "train/trial.h"
 
 static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
 
@@ -133,7 +132,7 @@ static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data
     const fgi_program_cost cost = fgi_executable_cost(executable);
     char *serialized = NULL;
     size_t size = 0;
-    FGI_TRY(fgi_memory_of(&trainer->model, trainer->stage[FGI_TRAIN], &memory, err));
+    FGI_TRY(fgi_trainer_memory(trainer, &memory, err));
     FGI_TRY(fgi_executable_counts(executable, &replicas, &out->partitions, err));
     FGI_TRY(read_program(trainer, data, executable, &counts, out, err));
     put_memory(&memory, &counts, &cost, out);

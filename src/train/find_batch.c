@@ -31,6 +31,11 @@ fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stag
     return fgi_trainer_leave(trainer, status, &first, err);
 }
 
+fg_status fgi_trainer_memory(const fg_trainer *trainer, fgi_memory *out, fg_error *err)
+{
+    return fgi_memory_of(&trainer->model, trainer->stage[FGI_TRAIN], out, err);
+}
+
 /* ---- the batch that fits --------------------------------------------------------------------- */
 
 /* A binary search between batch sizes that fit and do not fit, per row of the mesh. */
@@ -54,7 +59,7 @@ static fg_status try_batch(search *s, int64_t batch, fg_error *err)
     s->data.global_batch_size = 0;
     fg_status status = fgi_stage_compile(s->trainer, FGI_TRAIN, &s->data, &local);
     if (status == FG_OK)
-        status = fgi_memory_of(&s->trainer->model, s->trainer->stage[FGI_TRAIN], &m, &local);
+        status = fgi_trainer_memory(s->trainer, &m, &local);
     if (status != FG_OK && status != FG_EDEVMEM) {
         if (err != NULL)
             *err = local;
@@ -165,9 +170,8 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (begin(&s, trainer, data, NULL) != FG_OK || fgi_memory_limit(trainer->client) < 0 ||
         fgi_batch_size(trainer, data, &size, NULL) != FG_OK)
         return;
-    const bool is_known =
-        trainer->stage[FGI_TRAIN]->program != NULL &&
-        fgi_memory_of(&trainer->model, trainer->stage[FGI_TRAIN], &m, NULL) == FG_OK;
+    const bool is_known = trainer->stage[FGI_TRAIN]->program != NULL &&
+                          fgi_trainer_memory(trainer, &m, NULL) == FG_OK;
     if (is_known)
         fgi_memory_put(&m, parts, sizeof parts);
     s.too_large = size / s.rows;

@@ -20,6 +20,7 @@
 #include "train/save/saver.h"
 #include "train/step/stage.h"
 #include "train/step/feed.h"
+#include "train/trial.h"
 
 struct fgi_precision;
 
@@ -103,9 +104,6 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
 int fgi_batch_shards(const fg_trainer *trainer);
 /* Checks what a program gives (fg_fit_data_row), and fills in the defaults. */
 fg_status fgi_fit_data_complete(const fg_fit_data *given, fg_fit_data *out, fg_error *err);
-/* Samples of a batch on all devices together. The client is open. */
-fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
-                         fg_error *err);
 /* Refuses a fraction of a source of unknown length; name: "limit_val". */
 fg_status fgi_fraction_check(const char *name, fg_amount limit, const fg_dataset *dataset,
                              fg_error *err);
@@ -142,11 +140,6 @@ void fgi_stage_begin_launch(void *self, fgi_stage *stage, const fg_host_batch *b
 
 /* ---- memory (find_batch.c) ------------------------------------------------------------------- */
 
-/* Compiles the program of a step for these data, exactly as in training, without running it: the
- * Trainer's client may be one of a topology. *out is borrowed, until the stage gets another
- * program. Errors: those of fit before its first step. */
-fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
-                              const fg_fit_data *data, const fgi_executable **out, fg_error *err);
 /* Adds to the error of a fit that ran out of device memory which batch size fits, determined by
  * compiling smaller ones. */
 void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);

@@ -10,6 +10,24 @@
 #include "optim/optimizer.h"
 #include "train/trainer.h"
 
+/* What the steps of a trial change. */
+struct fgi_trial {
+    fg_trainer *trainer;
+    fgi_fit fit;
+    bool is_restored; /* as in fgi_model */
+    fgi_cursor cursor;
+    fgi_optimizer_place place;
+    size_t count; /* of the variables */
+    fg_variable **variable;
+    void **value; /* on the host */
+    bool has_sums;
+    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
+    bool is_kept;              /* all of these */
+    bool has_started;          /* the variables may no longer be those */
+    int64_t epoch;             /* of the data, for the next pass */
+    bool is_epoch_over;        /* the next step begins a pass */
+};
+
 static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data *data,
                        fg_error *err)
 {
@@ -65,7 +83,7 @@ static fg_status keep_variables(fgi_trial *trial, fg_error *err)
     return FG_OK;
 }
 
-fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
+static fg_status keep(fgi_trial *trial, fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
     trial->has_sums = trainer->windows.is_open;
@@ -76,7 +94,7 @@ fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
     return FG_OK;
 }
 
-fg_status fgi_trial_restore_variables(fgi_trial *trial, fg_error *err)
+static fg_status restore_variables(fgi_trial *trial, fg_error *err)
 {
     for (size_t i = 0; i < trial->count; i++)
         FGI_TRY(fg_variable_set(trial->variable[i], trial->value[i],
@@ -94,7 +112,7 @@ static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *er
     fgi_optimizer_return(trainer->model.optimizer, &trial->place);
     trainer->cursor = trial->cursor;
     FGI_TRY(fgi_feed_drain(trainer->feed, err));
-    FGI_TRY(fgi_trial_restore_variables(trial, err));
+    FGI_TRY(restore_variables(trial, err));
     if (stage->program == NULL)
         return FG_OK;
     fgi_stage_drop_sums(stage); /* a step that failed has left no valid ones */
@@ -103,6 +121,24 @@ static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *er
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
+
+fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
+{
+    return trial->trainer->model.optimizer;
+}
+
+fg_status fgi_trial_start(fgi_trial *trial, const fg_fit_data *data, int64_t step, fg_error *err)
+{
+    fg_trainer *trainer = trial->trainer;
+    if (trial->has_started) { /* a step that failed may have lost them */
+        FGI_TRY(fgi_feed_drain(trainer->feed, err));
+        FGI_TRY(restore_variables(trial, err));
+    }
+    FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
+    trial->is_epoch_over = trial->has_started = true;
+    trainer->cursor.step = step;
+    return FG_OK;
+}
 
 /* Launches the next batch of the data, which start again at their end. */
 static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
@@ -119,12 +155,10 @@ static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
     return fgi_feed_launch(trial->trainer->feed, stage, batch, NULL, err);
 }
 
-fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_error *err)
+static fg_status launch_step(fgi_trial *trial, fgi_stage *stage, fg_error *err)
 {
-    fg_trainer *trainer = trial->trainer;
-    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    const fg_trainer *trainer = trial->trainer;
     fgi_accumulator *accumulator = stage->accumulator;
-    fgi_event *arrived = NULL;
     fgi_stage_restart_sums(stage);
     if (accumulator != NULL)
         accumulator->batches = 0;
@@ -132,12 +166,36 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
         FGI_TRY(launch_batch(trial, stage, err));
     } while (accumulator != NULL && !trial->is_epoch_over &&
              accumulator->batches < fgi_accumulation_at(&trainer->accumulation, 0));
-    if (accumulator != NULL)
-        FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
+    return accumulator != NULL ? fgi_feed_update(trainer->feed, stage, err) : FG_OK;
+}
+
+static fg_status run_step(fgi_trial *trial, fgi_stage *stage, float *out_sums, fg_error *err)
+{
+    fgi_event *arrived = NULL;
+    FGI_TRY(launch_step(trial, stage, err));
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
     const fg_status status = fgi_event_wait(arrived, err);
     fgi_event_destroy(arrived);
     return status;
+}
+
+fg_status fgi_trial_step(fgi_trial *trial, double *out_loss, fg_error *err)
+{
+    fg_trainer *trainer = trial->trainer;
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    const size_t loss = fgi_metrics_find(&stage->metrics, "loss");
+    float sums[FGI_MOST_SUMS] = {0};
+    fg_error later = {0};
+    if (loss >= stage->metrics.count)
+        return fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
+    if (fgi_trainer_stops(trainer))
+        return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
+    const fg_status status = run_step(trial, stage, sums, err);
+    if (status != FG_OK && fgi_feed_drain(trainer->feed, &later) != FG_OK)
+        *err = later; /* the cause */
+    *out_loss = (double)sums[2 * loss] / (double)sums[2 * loss + 1];
+    trainer->cursor.step++;
+    return status != FG_OK ? err->status : FG_OK;
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
@@ -147,7 +205,8 @@ static fg_status run_and_restore(fgi_trial *trial, const fg_fit_data *data, fgi_
                                  void *self, fg_error *err)
 {
     fg_error later = {0};
-    const fg_status status = run(self, trial, err);
+    const fg_status kept = keep(trial, err);
+    const fg_status status = kept == FG_OK ? run(self, trial, err) : kept;
     const fg_status restored = trial->is_kept ? restore(trial, data, &later) : FG_OK;
     if (status != FG_OK || restored == FG_OK)
         return status;

@@ -1,5 +1,5 @@
-/* trial.h - training steps that leave no trace: what they change is kept before, and restored after
- * them.
+/* trial.h - what src/plan and src/tuner do with a Trainer: compile its step without running it, and
+ * run steps that leave no trace, because what they change is kept before, and restored after them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_TRIAL_H
@@ -7,41 +7,42 @@
 
 #include <fulgurite/train.h>
 
-#include "optim/optimizer.h"
-#include "train/trainer.h"
+#include "train/step/stage.h"
 
-/* What the steps of a trial change. */
-typedef struct fgi_trial {
-    fg_trainer *trainer;
-    fgi_fit fit;
-    bool is_restored; /* as in fgi_model */
-    fgi_cursor cursor;
-    fgi_optimizer_place place;
-    bool is_kept; /* what follows is: */
-    size_t count; /* of the variables */
-    fg_variable **variable;
-    void **value; /* on the host */
-    bool has_sums;
-    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
-    int64_t epoch;             /* of the data, for the next pass */
-    bool is_epoch_over;        /* the next step begins a pass */
-} fgi_trial;
+/* ---- a compiled step ------------------------------------------------------------------------- */
 
+/* Samples of a batch on all devices together. The client is open. */
+fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
+                         fg_error *err);
+/* Compiles the program of a step for these data, exactly as in training, without running it: the
+ * Trainer's client may be one of a topology. *out is borrowed, until the stage gets another
+ * program. Errors: those of fit before its first step. */
+fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
+                              const fg_fit_data *data, const fgi_executable **out, fg_error *err);
+/* The memory of the training step, once it is compiled. Errors: those of fgi_memory_of. */
+fg_status fgi_trainer_memory(const fg_trainer *trainer, fgi_memory *out, fg_error *err);
+
+/* ---- a trial --------------------------------------------------------------------------------- */
+
+typedef struct fgi_trial fgi_trial;
 typedef fg_status fgi_trial_fn(void *self, fgi_trial *trial, fg_error *err);
 
 /* Runs a call of the Trainer: creates what a fit creates before its first step, except for the
- * stage, loads what a fit starts from, and calls `run`. Then everything that was kept is restored,
- * also after a failure. is_search: a signal ends the call, and an error for lack of device memory
- * says which batch fits. */
+ * stage, loads what a fit starts from, keeps all variables and the sums of an open window, and
+ * calls `run`. Then everything that was kept is restored, also after a failure. is_search: a signal
+ * ends the call, and an error for lack of device memory says which batch fits. */
 fg_status fgi_trial_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                         bool is_search, fgi_trial_fn *run, void *self, fg_error *err);
 
-/* ---- within `run` ---------------------------------------------------------------------------- */
+/* Within `run`: */
 
-/* Copies all variables to the host, and the sums of an open window. */
-fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err);
-/* Runs one optimizer step on the next samples, and waits for it. */
-fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_error *err);
-fg_status fgi_trial_restore_variables(fgi_trial *trial, fg_error *err);
+/* Borrowed. */
+fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial);
+/* Starts a pass over these data, from the variables that were kept. Its first step has this number.
+ */
+fg_status fgi_trial_start(fgi_trial *trial, const fg_fit_data *data, int64_t step, fg_error *err);
+/* Runs one optimizer step on the next samples, and waits for it. *out_loss is its mean loss.
+ * Errors: FG_ESTOPPED; those of a step. */
+fg_status fgi_trial_step(fgi_trial *trial, double *out_loss, fg_error *err);
 
 #endif

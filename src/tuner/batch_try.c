@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/reserved.h"
-#include "train/step/stage.h"
+#include "pjrt/pjrt.h"
 #include "train/trial.h"
 
 /* The next smaller size: a sixteenth less, above 16 a multiple of 8, as fg_trainer_find_batch. */
@@ -17,25 +17,11 @@ static int64_t smaller(int64_t batch)
 }
 
 typedef struct attempt {
+    const fg_trainer *trainer;
     const fg_fit_data *data;
     const fg_batch_find_options *options; /* may be NULL */
     fg_batch_fit *fit;
 } attempt;
-
-/* Compiles the step, runs it and waits for it. */
-static fg_status run(fgi_trial *trial, const fg_fit_data *data, fg_error *err)
-{
-    float sums[FGI_MOST_SUMS];
-    fg_error later = {0};
-    FGI_TRY(fgi_stage_prepare(trial->trainer, FGI_TRAIN, data, err));
-    trial->is_epoch_over = true;
-    const fg_status status = fgi_trial_step(trial, sums, err);
-    const fg_status drained = fgi_feed_drain(trial->trainer->feed, &later);
-    if (drained == FG_OK)
-        return status;
-    *err = later; /* the cause, if both failed */
-    return drained;
-}
 
 /* Runs the step with the batch that was found, and with smaller ones while the devices run out of
  * memory. */
@@ -44,25 +30,26 @@ static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
     const attempt *a = self;
     fg_batch_fit *fit = a->fit;
     fg_fit_data own = *a->data;
+    const int shards = fgi_client_mesh(fg_trainer_client(a->trainer))->batch_shards;
+    double loss;
     own.global_batch_size = 0;
-    FGI_TRY(fgi_trial_keep(trial, err));
     while (fit->batch_size > 0 && !fit->was_run) {
         fgi_memory memory = {.need = -1};
         own.batch_size = fit->batch_size;
-        const fg_status status = run(trial, &own, err);
+        fg_status status = fgi_trial_start(trial, &own, 0, err);
+        if (status == FG_OK)
+            status = fgi_trial_step(trial, &loss, err);
         if (status != FG_OK && status != FG_EDEVMEM)
             return status;
         fit->was_run = status == FG_OK;
-        if (fit->was_run && fgi_memory_of(&trial->trainer->model, trial->trainer->stage[FGI_TRAIN],
-                                          &memory, NULL) == FG_OK)
+        if (fit->was_run && fgi_trainer_memory(a->trainer, &memory, NULL) == FG_OK)
             fit->need_bytes = memory.need;
         if (a->options != NULL && a->options->tried != NULL)
             a->options->tried(a->options->self, fit->batch_size, memory.need, fit->was_run);
         if (fit->was_run)
             return FG_OK;
-        FGI_TRY(fgi_trial_restore_variables(trial, err)); /* the step may have lost them */
         fit->batch_size = smaller(fit->batch_size);
-        fit->global_batch_size = fit->batch_size * fgi_batch_shards(trial->trainer);
+        fit->global_batch_size = fit->batch_size * shards;
         fit->need_bytes = -1;
         fit->all_fit = false;
     }
@@ -72,7 +59,7 @@ static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
 fg_status fg_tuner_try_batch(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                              const fg_batch_find_options *options, fg_batch_fit *fit, fg_error *err)
 {
-    attempt a = {.data = data, .options = options, .fit = fit};
+    attempt a = {.trainer = trainer, .data = data, .options = options, .fit = fit};
     FGI_TRY_RESERVED(fg_batch_find_options, options, err);
     if (fit->batch_size < 1)
         return fgi_fail(err, FG_EINVAL, "batch_size is %lld: expected at least 1",

@@ -67,7 +67,6 @@ typedef struct search {
     fgi_trial *trial;
     const fg_lr_find_options *options; /* with defaults */
     sweep sweep;
-    size_t loss_index; /* of the stage's metrics */
     fg_lr_curve *curve;
     int segment;
     /* Of this segment: the running mean of the loss, its lowest value, and that of its start. */
@@ -139,15 +138,6 @@ static fg_status create_curve(const fg_lr_find_options *o, fg_lr_curve **out, fg
     return FG_OK;
 }
 
-/* Runs one optimizer step; *out_loss is its mean loss. */
-static fg_status run_step(search *s, double *out_loss, fg_error *err)
-{
-    float sums[FGI_MOST_SUMS];
-    FGI_TRY(fgi_trial_step(s->trial, sums, err));
-    *out_loss = (double)sums[2 * s->loss_index] / (double)sums[2 * s->loss_index + 1];
-    return FG_OK;
-}
-
 /* Updates the running mean; whether the loss has diverged. */
 static bool has_diverged(search *s, int64_t step, double loss)
 {
@@ -174,12 +164,9 @@ static fg_status run_segment(search *s, fg_error *err)
     double *losses = curve->loss + s->segment * steps;
     bool is_over = false;
     s->mean = s->weight = 0;
-    s->trial->is_epoch_over = true;
+    FGI_TRY(fgi_trial_start(s->trial, s->data, s->segment * steps, err));
     for (int64_t i = 0; i < steps && !is_over; i++) {
-        if (fgi_trainer_stops(s->trial->trainer))
-            return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
-        s->trial->trainer->cursor.step = s->segment * steps + i;
-        FGI_TRY(run_step(s, &losses[i], err));
+        FGI_TRY(fgi_trial_step(s->trial, &losses[i], err));
         is_over = has_diverged(s, i, losses[i]);
         if (is_over)
             losses[i] = isfinite(losses[i]) ? losses[i] : (double)NAN;
@@ -193,7 +180,7 @@ static fg_status run_segment(search *s, fg_error *err)
 /* Replaces the schedule; the momentum is that of the fit's first step. */
 static fg_status set_sweep(search *s, fg_error *err)
 {
-    fg_optimizer *o = s->trial->trainer->model.optimizer;
+    fg_optimizer *o = fgi_trial_optimizer(s->trial);
     const fg_lr_find_options *options = s->options;
     s->sweep = (sweep){
         .min_lr = options->min_lr,
@@ -209,29 +196,13 @@ static fg_status set_sweep(search *s, fg_error *err)
     return fg_optimizer_set_schedule(o, &schedule, options->steps * options->segments, err);
 }
 
-static fg_status find_loss(search *s, fg_error *err)
-{
-    const fgi_metrics *metrics = &s->trial->trainer->stage[FGI_TRAIN]->metrics;
-    s->loss_index = fgi_metrics_find(metrics, "loss");
-    return s->loss_index < metrics->count
-               ? FG_OK
-               : fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
-}
-
 static fg_status run_segments(void *self, fgi_trial *trial, fg_error *err)
 {
     search *s = self;
     s->trial = trial;
-    FGI_TRY(fgi_stage_prepare(trial->trainer, FGI_TRAIN, s->data, err));
-    FGI_TRY(fgi_trial_keep(trial, err));
-    FGI_TRY(find_loss(s, err));
     FGI_TRY(set_sweep(s, err));
-    for (s->segment = 0; s->segment < s->options->segments; s->segment++) {
-        if (s->segment > 0)
-            FGI_TRY(fgi_trial_restore_variables(trial, err));
+    for (s->segment = 0; s->segment < s->options->segments; s->segment++)
         FGI_TRY(run_segment(s, err));
-        FGI_TRY(fgi_feed_drain(trial->trainer->feed, err));
-    }
     return FG_OK;
 }
 
