@@ -34,6 +34,7 @@ typedef struct checkup_test {
 
 /* Read throughput of a folder's files. */
 typedef struct checkup_speed {
+    double most_seconds; /* after which it ends [2] */
     bool was_measured;
     int64_t files, bytes;
     double seconds;

@@ -37,8 +37,7 @@ bool checkup_is_wrong(const checkup *d)
 }
 
 enum { PLACES = 32, DEPTH = 4, MOST_FILES = 4000 };
-#define MOST_BYTES   (256LL << 20)
-#define MOST_SECONDS 2.0
+#define MOST_BYTES (256LL << 20)
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
@@ -165,7 +164,7 @@ enum { BLOCK = 1 << 20 };
 static bool has_enough(const reader *r)
 {
     return r->speed->bytes >= MOST_BYTES || r->speed->files >= MOST_FILES ||
-           fgi_now_s() - r->begin > MOST_SECONDS;
+           fgi_now_s() - r->begin > (r->speed->most_seconds > 0 ? r->speed->most_seconds : 2);
 }
 
 /* Drops the file from the page cache, so that the disk is measured. */

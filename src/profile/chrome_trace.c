@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "profile/profile_parts.h"
+#include "profile/profile_files.h"
 
 enum { DEVICES = 1, HOST = 2 }; /* the processes of the trace */
 

@@ -16,7 +16,7 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "pjrt/pjrt.h"
-#include "profile/profile_parts.h"
+#include "profile/profile_files.h"
 
 struct fg_profile {
     char *folder, *name;

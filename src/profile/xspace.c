@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "profile/profile_parts.h"
+#include "profile/profile_files.h"
 #include "profile/xplane.pb-c.h"
 
 typedef Fgi__Xplane__Space Space;

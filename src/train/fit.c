@@ -22,7 +22,7 @@
 #include "base/thread.h"
 #include "base/timeline.h"
 #include "log/logger.h"
-#include "profile/profile_parts.h"
+#include "profile/profile_files.h"
 #include "train/trainer.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include "base/timeline.h"
 #include "fakepjrt/fake_control.h"
 #include "golden.h"
-#include "profile/profile_parts.h"
+#include "profile/profile_files.h"
 #include "trace_file.h"
 #include "wire.h"
 

@@ -1,8 +1,8 @@
-/* profile_parts.h - the files of a profile, as bytes.
+/* profile_files.h - the files of a profile, as bytes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_PROFILE_PROFILE_PARTS_H
-#define FGI_PROFILE_PROFILE_PARTS_H
+#ifndef FGI_PROFILE_PROFILE_FILES_H
+#define FGI_PROFILE_PROFILE_FILES_H
 
 #include "base/buf.h"
 #include "base/timeline.h"
