@@ -46,7 +46,7 @@ double fgi_field_number(const fgi_field *field, const json_t *row)
 
 bool fgi_field_is_number(const fgi_field *field)
 {
-    return field->kind >= FGI_FIGURE && field->kind <= FGI_PERCENT;
+    return field->kind >= FGI_FIGURE && field->kind <= FGI_CELL;
 }
 
 void fgi_kind_put(fgi_buf *out, fgi_kind kind, double value)
@@ -71,6 +71,9 @@ void fgi_field_put(fgi_buf *out, const fgi_field *field, const json_t *row)
     const json_t *value = fgi_field_value(field, row);
     if (field->put != NULL)
         field->put(out, field, row);
+    else if (field->kind == FGI_CELL)
+        fgi_kind_put(out, FGI_COUNT,
+                     json_number_value(value) > 0 ? json_number_value(value) : (double)NAN);
     else if (field->kind == FGI_FITS)
         fgi_buf_puts(out, json_is_true(value)    ? "fits"
                           : json_is_false(value) ? "does not fit"
@@ -213,8 +216,8 @@ typedef struct column {
     double most; /* of bars */
 } column;
 
-/* The words of a cell, "-" for a number that is not known, cut if they are too long; returns their
- * columns. */
+/* The words of a cell, "-" for a number that is not known and "." for none in a matrix, cut if they
+ * are too long; returns their columns. */
 static size_t cell_words(fgi_buf *out, const column *c, const json_t *row, size_t most)
 {
     fgi_buf raw = {0};
@@ -224,7 +227,10 @@ static size_t cell_words(fgi_buf *out, const column *c, const json_t *row, size_
     if (c->field->kind == FGI_BAR)
         for (int i = 0; i < (int)lround(BAR * fgi_field_part(c->field, row, c->most)); i++)
             fgi_buf_putc(&raw, '#');
-    fgi_put_plain(out, raw.size > 0 ? raw.data : fgi_field_is_number(c->field) ? "-" : "");
+    fgi_put_plain(out, raw.size > 0                    ? raw.data
+                       : c->field->kind == FGI_CELL    ? "."
+                       : fgi_field_is_number(c->field) ? "-"
+                                                       : "");
     fgi_buf_fini_part(&raw, out);
     if (out->data == NULL)
         return 0;
@@ -473,7 +479,7 @@ static void page_put_cell(fgi_buf *out, const fgi_field *f, const json_t *row, d
     fgi_buf_fini_part(&words, out);
 }
 
-/* <td class="n good" data-run="NAME"> */
+/* <td class="n good" data-run="NAME">, or <td class="n hit" style="..."> */
 static void put_cell_tag(fgi_buf *out, const fgi_field *f, const json_t *row, const char *style,
                          bool has_name)
 {
@@ -481,10 +487,15 @@ static void put_cell_tag(fgi_buf *out, const fgi_field *f, const json_t *row, co
                         : f->kind == FGI_BAR && isfinite(fgi_field_number(f, row)) ? "bar"
                         : f->kind == FGI_KEY                                       ? "name"
                                                                                    : "";
+    const double part = f->kind == FGI_CELL ? fgi_field_part(f, row, 1) : 0;
+    if (part > 0)
+        style = strcmp(f->key, fgi_json_words(row, "hit")) == 0 ? "hit" : "miss";
     fgi_buf_puts(out, "<td");
     if (*class != '\0' || *style != '\0')
         fgi_buf_printf(out, " class=\"%s%s%s\"", class, *class != '\0' && *style != '\0' ? " " : "",
                        style);
+    if (part > 0)
+        fgi_buf_printf(out, " style=\"background-size:%.0f%% 100%%\"", 100 * part);
     if (has_name) {
         fgi_buf_puts(out, " data-run=\"");
         fgi_html_text(out, f->name);
@@ -497,11 +508,12 @@ static void put_row(fgi_doc *d, const char *class, const fgi_field *fields, cons
                     const json_t *rows)
 {
     const char *style = fgi_json_words(row, "class");
+    const bool has_names = class != NULL && strncmp(class, "runs", 4) == 0;
     fgi_buf_puts(d->out, "<tr>");
     for (const fgi_field *f = fields; f->name != NULL; f++) {
         if (f->where == FGI_LINES)
             continue;
-        put_cell_tag(d->out, f, row, style, class != NULL && *f->name != '\0');
+        put_cell_tag(d->out, f, row, style, has_names && *f->name != '\0');
         page_put_cell(d->out, f, row, f->kind == FGI_BAR ? fgi_field_most(f, rows) : 0);
         fgi_buf_puts(d->out, "</td>");
         style = "";
@@ -520,17 +532,71 @@ static void page_put_heads(fgi_buf *out, const fgi_field *fields)
     for (; fields->name != NULL; fields++) {
         if (fields->where == FGI_LINES)
             continue;
-        fgi_buf_puts(out, fgi_field_is_number(fields) ? "<th class=\"n\">" : "<th>");
+        fgi_buf_puts(out, fields->kind == FGI_CELL      ? "<th><span>"
+                          : fgi_field_is_number(fields) ? "<th class=\"n\">"
+                                                        : "<th>");
         fgi_html_text(out, fields->name);
-        fgi_buf_puts(out, "</th>");
+        fgi_buf_puts(out, fields->kind == FGI_CELL ? "</span></th>" : "</th>");
     }
     fgi_buf_puts(out, "</tr>\n");
+}
+
+/* Only pictures as this program writes them: rows may come from others. */
+static bool is_picture(const char *uri)
+{
+    static const char *const starts[] = {"data:image/png;base64,", "data:image/jpeg;base64,"};
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/=";
+    for (size_t i = 0; i < 2; i++) {
+        const size_t size = strlen(starts[i]);
+        if (strncmp(uri, starts[i], size) == 0 && uri[size] != '\0')
+            return uri[size + strspn(uri + size, plain)] == '\0';
+    }
+    return false;
+}
+
+static bool has_picture(const json_t *rows)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row) if (is_picture(fgi_json_words(row, "image"))) return true;
+    return false;
+}
+
+/* A row as a picture, its cells with their names, and the first cell. */
+static void put_picture(fgi_buf *out, const fgi_field *fields, const json_t *row)
+{
+    const char *image = fgi_json_words(row, "image"), *separator = "";
+    fgi_buf_puts(out, "<figure>");
+    if (is_picture(image)) {
+        fgi_buf_printf(out, "<img alt=\"%s ", fields->name);
+        page_put_cell(out, fields, row, 0);
+        fgi_buf_printf(out, "\" src=\"%s\"/>", image);
+    }
+    fgi_buf_puts(out, "<p>");
+    for (const fgi_field *f = fields + 1; f->name != NULL; f++) {
+        const json_t *value = fgi_field_value(f, row);
+        if (!json_is_number(value) && !json_is_string(value))
+            continue;
+        fgi_buf_printf(out, "%s%s <b>", separator, f->name);
+        page_put_cell(out, f, row, 0);
+        fgi_buf_puts(out, "</b>");
+        separator = ", ";
+    }
+    fgi_buf_puts(out, "</p><p class=\"note\">");
+    page_put_cell(out, fields, row, 0);
+    fgi_buf_puts(out, "</p></figure>\n");
 }
 
 static void page_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows)
 {
     size_t i;
     const json_t *row;
+    if (has_picture(rows)) {
+        fgi_buf_puts(d->out, "<div class=\"samples\">\n");
+        json_array_foreach(rows, i, row) put_picture(d->out, fields, row);
+        fgi_buf_puts(d->out, "</div>\n");
+        return;
+    }
     fgi_buf_printf(d->out, "<div class=\"wide%s%s\"><table>\n", class != NULL ? " " : "",
                    class != NULL ? class : "");
     page_put_heads(d->out, fields);
@@ -573,8 +639,6 @@ void fgi_doc_end(fgi_doc *d)
     d->form->end(d);
     fgi_buf_fini_part(&d->heading, d->out);
 }
-
-void fgi_doc_raw(fgi_doc *d) { enter(d, NO_GROUP); }
 
 void fgi_doc_heading(fgi_doc *d, int level, const char *format, ...)
 {

@@ -30,6 +30,8 @@ typedef enum fgi_kind {
     FGI_BYTES,   /* "1.2 GB" */
     FGI_TIME,    /* seconds: "1 min 3 s" */
     FGI_PERCENT, /* of a fraction */
+    FGI_CELL, /* of a matrix, "cells.3/all": a count over a bar of its fraction, nothing if it is 0;
+                 a hit if its key is the row's `hit` */
     FGI_BAR,  /* a number as a bar; the longest is that of the largest number, or of 1 of ratios */
     FGI_FITS, /* true, false or null: "fits", "does not fit", "no verdict" */
     FGI_KEY,  /* words next to the color of series `color`, a member of the row */
@@ -92,7 +94,8 @@ void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...) FG_PRIN
 /* A row per object, or, in lines, a string across all columns. The first cell has the member
  * `class` as style. In lines, a different `section` is separated by an empty line. Tables of class
  * "runs" have a block per row on narrow screens, and their cells are cut after 40 columns; those of
- * class "narrow", to the width of a terminal. */
+ * class "narrow", to the width of a terminal. On the page, rows are pictures with a caption instead
+ * if one of them has a picture, the data URI `image`; the first cell is its name. */
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows);
 /* The same of rows that are released; NULL: out of memory. */
 void fgi_doc_rows(fgi_doc *d, const char *class, const fgi_field *fields, json_t *take_rows);
@@ -107,8 +110,16 @@ typedef struct fgi_advice {
 void fgi_doc_advice(fgi_doc *d, const fgi_advice *advice);
 /* Text that can be unfolded, of the page only. */
 void fgi_doc_details(fgi_doc *d, const char *summary, const char *text);
-/* Makes the page write what it has held back; then d->out accepts markup. */
-void fgi_doc_raw(fgi_doc *d);
+/* A confusion matrix. Counts[count * count], row: true class, column: predicted; classes: objects
+ * with a `name`. The bar of a cell is its fraction of the row. In lines, a matrix that is wider
+ * than `columns` is a list of the most frequent confusions; a page of more than 8 classes has both.
+ */
+typedef struct fgi_confusion {
+    const int64_t *counts;
+    size_t count;
+    const json_t *classes;
+} fgi_confusion;
+void fgi_doc_confusion(fgi_doc *d, const fgi_confusion *confusion, int columns);
 
 /* Inserts a row, which is released, so that the highest number of a member is first, or the lowest;
  * unknown ones are last, and equal ones keep their order. Drops the last of more than `most` rows.

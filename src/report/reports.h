@@ -18,14 +18,6 @@ void fgi_run_report_put(fgi_buf *out, const fgi_run_view *view, fg_report_form f
 /* The confusion matrix, the classes and the worst samples of the last validation. */
 void fgi_run_doc_evaluation(fgi_doc *d, const json_t *report);
 
-/* Counts[count * count], row: true class, column: predicted; classes: objects with a `name`. In
- * lines, a matrix that is wider than the columns is a list of the most frequent confusions. */
-typedef struct fgi_confusion {
-    const int64_t *counts;
-    size_t count;
-    const json_t *classes;
-} fgi_confusion;
-void fgi_doc_confusion(fgi_doc *d, const fgi_confusion *confusion, int columns);
 /* A table of the classes; of more than FGI_WORST_CLASSES, those with the lowest F1, the lowest
  * first. */
 enum { FGI_WORST_CLASSES = 10 };

@@ -320,14 +320,14 @@ static void a_confusion_matrix(void **state)
 /* Cells are as wide as the longest number, wherever it is. */
 static void a_confusion_matrix_of_large_counts(void **state)
 {
-    const int64_t counts[] = {1, 0, 0, 12345};
+    const int64_t counts[] = {1, 0, 0, 1234567};
     fgi_buf *out = begin();
     (void)state;
     draw_confusion(out, counts, 2, NULL, 80);
-    drawn(out, "confusion matrix: 12346 of 12346 correct  100.0 %\n"
-               "true  0      1  correct\n"
-               "0     1      .  100.0 %\n"
-               "1     .  12345  100.0 %\n");
+    drawn(out, "confusion matrix: 1234568 of 1234568 correct  100.0 %\n"
+               "true  0        1  correct\n"
+               "0     1        .  100.0 %\n"
+               "1     .  1234567  100.0 %\n");
 }
 
 static void equal_confusions_are_all_named(void **state)
