@@ -140,7 +140,7 @@ void *cli_need(void *block);                /* the block, unless it is NULL */
 void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
-char *cli_printf(const char *format, ...) FG_PRINTF(1, 2);
+char *cli_printf(const char *format, ...) FG_PRINTF(1, 2); /* in the locale "C" */
 
 /* Colors of the terminal, as ANSI codes. */
 typedef enum cli_color { CLI_WARNING = 33, CLI_ERROR = 31 } cli_color;
