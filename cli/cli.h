@@ -27,11 +27,11 @@ enum {
 
 typedef enum cli_kind {
     CLI_KIND_END,
-    CLI_KIND_FLAG,     /* --name            sets a bool */
-    CLI_KIND_TEXT,     /* --name=TEXT       sets a const char * */
-    CLI_KIND_OPTIONAL, /* --name[=TEXT]    sets a const char *, "" without text */
-    CLI_KIND_LIST,     /* --name=TEXT      appends to a cli_list */
-    CLI_KIND_NUMBER    /* --name=NUMBER    sets an int64_t or a double */
+    CLI_KIND_FLAG,   /* --name            sets a bool */
+    CLI_KIND_TEXT,   /* --name=TEXT       sets a const char * */
+    CLI_KIND_LIST,   /* --name=TEXT       appends to a cli_list */
+    CLI_KIND_NUMBER, /* --name=NUMBER     sets an int64_t or a double */
+    CLI_KIND_INTS    /* --name=N,N        appends to a cli_ints */
 } cli_kind;
 
 enum { CLI_MAX_LIST = 32 };
@@ -39,29 +39,36 @@ typedef struct cli_list {
     const char *at[CLI_MAX_LIST];
     size_t count;
 } cli_list;
+typedef struct cli_ints {
+    int64_t at[CLI_MAX_LIST];
+    size_t count;
+} cli_ints;
 
 /* One row of a command's table. */
 typedef struct cli_option {
     cli_kind kind;
     char letter;          /* 0: none */
     const char *name;     /* without the dashes */
-    void *value;          /* bool *, const char **, cli_list *, int64_t * or double * */
+    void *value;          /* bool *, const char **, cli_list *, cli_ints *, int64_t *, double * */
     const char *argument; /* "FILE" in the help; "a|b|c": only these; "a|B": any */
     const char *help;
     fg_option_kind number; /* of a NUMBER: FG_OPTION_INT, or with a double FLOAT or DURATION */
-    const char *range;     /* of a NUMBER, as in fg_option; NULL: any */
+    const char *range;     /* of the numbers, as in fg_option; NULL: any */
+    const char *alone;     /* the value of --name without a value; NULL: a value is required */
 } cli_option;
 
 /* clang-format off */
-#define CLI_OPTION(...)                               {__VA_ARGS__, FG_OPTION_INT, NULL}
+#define CLI_OPTION(...)                               {__VA_ARGS__, FG_OPTION_INT, NULL, NULL}
 #define CLI_FLAG(letter, name, value, help)           CLI_OPTION(CLI_KIND_FLAG, letter, name, value, NULL, help)
 #define CLI_TEXT(letter, name, value, argument, help) CLI_OPTION(CLI_KIND_TEXT, letter, name, value, argument, help)
 #define CLI_OPTIONAL(letter, name, value, argument, help) \
-    CLI_OPTION(CLI_KIND_OPTIONAL, letter, name, value, argument, help)
+    {CLI_KIND_TEXT, letter, name, value, argument, help, FG_OPTION_INT, NULL, ""}
 #define CLI_LIST(letter, name, value, argument, help) CLI_OPTION(CLI_KIND_LIST, letter, name, value, argument, help)
 /* kind: INT, whose value is an int64_t, FLOAT or DURATION */
 #define CLI_NUMBER(letter, name, value, kind, range, argument, help) \
-    {CLI_KIND_NUMBER, letter, name, value, argument, help, FG_OPTION_##kind, range}
+    {CLI_KIND_NUMBER, letter, name, value, argument, help, FG_OPTION_##kind, range, NULL}
+#define CLI_INTS(letter, name, value, range, alone, argument, help) \
+    {CLI_KIND_INTS, letter, name, value, argument, help, FG_OPTION_INT, range, alone}
 #define CLI_END                                       CLI_OPTION(CLI_KIND_END, 0, NULL, NULL, NULL, NULL)
 /* clang-format on */
 
@@ -133,7 +140,7 @@ void *cli_need(void *block);                /* the block, unless it is NULL */
 void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
-char *cli_printf(const char *format, ...) FG_PRINTF(1, 2);
+char *cli_printf(const char *format, ...) FG_PRINTF(1, 2); /* in the locale "C" */
 
 /* Colors of the terminal, as ANSI codes. */
 typedef enum cli_color { CLI_WARNING = 33, CLI_ERROR = 31 } cli_color;

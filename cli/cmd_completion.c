@@ -56,8 +56,7 @@ static void put_bash_words(void)
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         (void)printf("    %s) echo \"", (*c)->name);
         for (size_t i = 0; (o = cli_option_at(*c, i)) != NULL; i++)
-            (void)printf("--%s%s ", o->name,
-                         o->argument != NULL && o->kind != CLI_KIND_OPTIONAL ? "=" : "");
+            (void)printf("--%s%s ", o->name, o->argument != NULL && o->alone == NULL ? "=" : "");
         put((*c)->takes_config ? "--help $_fulgurite_keys\" ;;\n" : "--help\" ;;\n");
     }
     put("    esac\n}\n");
@@ -128,9 +127,9 @@ static void put_zsh_command(const cli_command *c)
     (void)printf("    %s) _arguments \\\n", c->name);
     for (size_t i = 0; (o = cli_option_at(c, i)) != NULL; i++)
         put_zsh_option(o->name,
-                       o->argument == NULL            ? ""
-                       : o->kind == CLI_KIND_OPTIONAL ? "=-"
-                                                      : "=",
+                       o->argument == NULL ? ""
+                       : o->alone != NULL  ? "=-"
+                                           : "=",
                        o->help, o->argument, has_choices(o));
     put(c->takes_config ? "        $keys \\\n" : "");
     put("        '--help[show the help]' '*:file:_files' ;;\n");

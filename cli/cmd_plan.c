@@ -21,6 +21,7 @@
 static cli_run_options settings = {.command = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
 static const char *page;
+static cli_ints sweep;
 static double time_limit_s = 900, memory_limit_gb = 12;
 static const cli_option options[] = {
     CLI_TEXT('t', "topology", &settings.command.plan.topology, "NAME[,NAME]",
@@ -30,10 +31,14 @@ static const cli_option options[] = {
     CLI_TEXT(0, "html", &page, "FILE", "write an HTML report with tables and plots"),
     CLI_FLAG('n', "no-search", &settings.command.plan.no_search,
              "do not search for the largest batch that fits"),
-    CLI_OPTIONAL('w', "sweep", &settings.command.plan.sweep, "8,64|BATCHES",
-                 "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
-    CLI_TEXT(0, "input-rate", &settings.command.plan.input_rate, "N",
-             "samples per second that the data loader delivers [measured on this host]"),
+    CLI_INTS('w', "sweep", &sweep, "1..16777216", "8,16,32,64,128,256,512,1024", "8,64|BATCHES",
+             "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
+    CLI_NUMBER(0, "input-rate", &settings.command.plan.loader.samples_per_s, FLOAT, "0<..", "N",
+               "samples per second that the data loader delivers [measured on this host]"),
+    CLI_TEXT(0, "input-stage", &settings.command.plan.loader.stage,
+             "read|entropy|decode|resize|copy", "the stage in which it spends the most time"),
+    CLI_NUMBER(0, "input-fraction", &settings.command.plan.loader.stage_fraction, FLOAT, "0..1",
+               "FRACTION", "the fraction of its time that it spends there"),
     CLI_NUMBER(0, "time-limit", &time_limit_s, FLOAT, "0<..", "SECONDS",
                "time limit of each compiler process [900]"),
     CLI_NUMBER(0, "memory-limit", &memory_limit_gb, FLOAT, "0<..", "GB",
@@ -135,6 +140,7 @@ static fg_status check(const plan_process *plan, fg_error *err)
 static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
+    settings.command.plan.sweep = (fg_ints){sweep.at, sweep.count};
     plan_process plan = {.config = call->count > 0 ? call->args[0] : NULL,
                          .overrides = call->overrides,
                          .override_count = (size_t)call->override_count,

@@ -20,7 +20,7 @@ const char *cli_option_form(const cli_option *option)
     if (option->kind == CLI_KIND_FLAG)
         (void)snprintf(form, sizeof(form), "%s", option->name);
     else
-        (void)snprintf(form, sizeof(form), option->kind == CLI_KIND_OPTIONAL ? "%s[=%s]" : "%s=%s",
+        (void)snprintf(form, sizeof(form), option->alone != NULL ? "%s[=%s]" : "%s=%s",
                        option->name, argument);
     return form;
 }

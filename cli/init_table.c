@@ -61,9 +61,8 @@ static fg_status fit(init_table *t, char decimal, const char *target, fg_error *
             numeric[numeric_count++] = t->columns[i].name;
     while (t->words[word_count] != NULL)
         word_count++;
-    const fg_csv_options options = {.no_header = !t->has_header,
+    const fg_csv_options options = {.header = t->has_header ? FG_CSV_HEADER_YES : FG_CSV_HEADER_NO,
                                     .numeric = {numeric, numeric_count},
-                                    .has_header = t->has_header,
                                     .delimiter = t->delimiter,
                                     .decimal = decimal,
                                     .na_values = {(const char *const *)t->words, word_count},
@@ -119,7 +118,7 @@ fg_status init_table_read(const char *path, init_table *t, fg_error *err)
                         path);
     t->delimiter = layout.delimiter;
     t->delimiter_is_sure = layout.delimiter_is_certain;
-    t->has_header = !layout.no_header;
+    t->has_header = layout.header == FG_CSV_HEADER_YES;
     t->column_count = (size_t)layout.column_count;
     t->columns = cli_alloc(t->column_count, sizeof *t->columns);
     t->is_listed = cli_alloc(t->column_count, sizeof *t->is_listed);

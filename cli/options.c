@@ -147,14 +147,15 @@ static bool set_text(parser *p, const cli_option *o, const char *text)
 }
 
 /* Checks a number like an option of a configuration. */
-static bool set_number(parser *p, const cli_option *o, const char *text)
+static bool set_number(parser *p, const cli_option *o, const char *text, void *value)
 {
     char name[64];
     fg_error err = {0};
     fg_option_values *values = NULL;
     void *number = NULL;
+    const char *example = o->alone != NULL ? o->alone : "1";
     const fg_option row = {
-        .name = name, .kind = o->number, .range = o->range, .example = "1", .help = o->help};
+        .name = name, .kind = o->number, .range = o->range, .example = example, .help = o->help};
     const fg_entry entry = {
         .name = name, .options = &row, .option_count = 1, .size = sizeof(int64_t)};
     const fg_option_text item = {.text = text};
@@ -165,10 +166,24 @@ static bool set_number(parser *p, const cli_option *o, const char *text)
     if (status == FG_OK)
         status = fgi_row_create(&entry, values, &number, &err);
     if (status == FG_OK)
-        memcpy(o->value, number, sizeof(int64_t)); /* or of a double */
+        memcpy(value, number, sizeof(int64_t)); /* or of a double */
     fgi_free(number);
     fg_option_values_destroy(values);
     return status == FG_OK || end(p, cli_complain(CLI_USAGE, p->command->name, "%s", err.message));
+}
+
+/* Appends the integers of "1,2,3". */
+static bool add_ints(parser *p, const cli_option *o, const char *text)
+{
+    char *copy = cli_strdup(text), *rest = copy;
+    cli_ints *list = o->value;
+    bool is_good = true;
+    for (; is_good && rest != NULL; list->count += is_good)
+        is_good = list->count < CLI_MAX_LIST
+                      ? set_number(p, o, strsep(&rest, ","), &list->at[list->count])
+                      : usage(p, "more than 32 values are given for option", o->name, NULL);
+    free(copy);
+    return is_good;
 }
 
 static bool show_help(parser *p)
@@ -189,12 +204,13 @@ static bool apply(parser *p, const cli_option *o, const char *text)
         *(bool *)o->value = true;
         return true;
     }
-    if (text == NULL && o->kind == CLI_KIND_OPTIONAL)
-        text = "";
+    text = text != NULL ? text : o->alone;
     if (text == NULL && p->next == p->argc)
         return usage(p, "a value is missing for option", o->name, NULL);
     text = text != NULL ? text : p->argv[p->next++];
-    return o->kind == CLI_KIND_NUMBER ? set_number(p, o, text) : set_text(p, o, text);
+    if (o->kind == CLI_KIND_INTS)
+        return add_ints(p, o, text);
+    return o->kind == CLI_KIND_NUMBER ? set_number(p, o, text, o->value) : set_text(p, o, text);
 }
 
 /* Whether the next word is the value of a boolean key; "--KEY" alone means true. */
@@ -273,7 +289,7 @@ static bool parse_letters(parser *p, const char *word)
             return refuse(p, "unknown option", "-", word, word);
         if (o == NULL)
             return refuse(p, "unknown option", "-", (const char[]){*at, '\0'}, NULL);
-        if (o->kind != CLI_KIND_FLAG && o->kind != CLI_KIND_OPTIONAL)
+        if (o->kind != CLI_KIND_FLAG && o->alone == NULL)
             return apply(p, o, at[1] != '\0' ? at + 1 : NULL);
         if (!apply(p, o, NULL))
             return false;

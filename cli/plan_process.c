@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #include "base/thread.h"
 #include "report/reports.h"
 
-enum { LOOK_EVERY_MS = 200, MACHINES_MAX = 64, WORDS_MAX = CLI_MAX_OVERRIDES + 16 };
+enum { LOOK_EVERY_MS = 200, MACHINES_MAX = 64, WORDS_MAX = CLI_MAX_OVERRIDES + CLI_MAX_LIST + 16 };
 
 /* ---- its command line ------------------------------------------------------------------------ */
 
@@ -34,32 +35,41 @@ typedef struct words {
     size_t count;
 } words;
 
-static void add_word(words *w, const char *before, const char *word)
+static void add_word(words *w, char *take_word)
 {
     if (w->count < WORDS_MAX - 1) /* there are at most CLI_MAX_OVERRIDES overrides */
-        w->at[w->count++] = cli_printf("%s%s", before, word);
+        w->at[w->count++] = take_word;
+    else
+        free(take_word);
+}
+
+static void add_options(words *w, const fg_plan_options *o)
+{
+    if (o->no_search)
+        add_word(w, cli_strdup("--no-search"));
+    for (size_t i = 0; i < o->sweep.count; i++)
+        add_word(w, cli_printf("--sweep=%" PRId64, o->sweep.at[i]));
+    if (o->loader.samples_per_s > 0)
+        add_word(w, cli_printf("--input-rate=%.17g", o->loader.samples_per_s));
+    if (o->loader.stage == NULL)
+        return;
+    add_word(w, cli_printf("--input-stage=%s", o->loader.stage));
+    add_word(w, cli_printf("--input-fraction=%.17g", o->loader.stage_fraction));
 }
 
 static void add_words(words *w, const plan_process *p, const char *topology)
 {
-    const fg_plan_options *o = &p->options;
-    add_word(w, "", "fulgurite");
-    add_word(w, "", "plan");
-    add_word(w, "", "--in-process");
-    add_word(w, "", "--json");
-    add_word(w, "--topology=", topology);
+    static const char *const first[] = {"fulgurite", "plan", "--in-process", "--json"};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++)
+        add_word(w, cli_strdup(first[i]));
+    add_word(w, cli_printf("--topology=%s", topology));
     if (p->is_quiet)
-        add_word(w, "", "--quiet");
-    if (o->no_search)
-        add_word(w, "", "--no-search");
-    if (o->sweep != NULL)
-        add_word(w, *o->sweep != '\0' ? "--sweep=" : "--sweep", o->sweep);
-    if (o->input_rate != NULL)
-        add_word(w, "--input-rate=", o->input_rate);
+        add_word(w, cli_strdup("--quiet"));
+    add_options(w, &p->options);
     if (p->config != NULL)
-        add_word(w, "", p->config);
+        add_word(w, cli_strdup(p->config));
     for (size_t i = 0; i < p->override_count; i++)
-        add_word(w, "--", p->overrides[i]);
+        add_word(w, cli_printf("--%s", p->overrides[i]));
 }
 
 /* ---- watching -------------------------------------------------------------------------------- */
@@ -197,8 +207,7 @@ typedef struct machine {
 
 typedef struct plans {
     plan_process plan;
-    char *names;   /* those of the machines point into it */
-    char rate[96]; /* of the loader, from the first plan that measured it */
+    char *names; /* those of the machines point into it */
     machine machines[MACHINES_MAX];
     int count;
     json_t *found; /* array of the plans, in the order of the machines */
@@ -227,19 +236,16 @@ static void append(plans *p, json_t *take_plan, const char *name)
     (void)json_array_append_new(p->found, take_plan);
 }
 
-/* The rate of the loader as an option for the next plans, so that they do not measure it again. */
+/* The rate of the loader for the next plans, so that they do not measure it again. Its stage
+ * belongs to the plan, which is in p->found. */
 static void keep_rate(plans *p, const json_t *plan)
 {
-    const json_t *rate = json_object_get(plan, "input_measured_samples_per_s");
-    const char *stage = json_string_value(json_object_get(plan, "input_stage"));
-    const double spent = json_number_value(json_object_get(plan, "input_stage_fraction"));
-    if (!json_is_number(rate) || p->plan.options.input_rate != NULL)
+    if (p->plan.options.loader.samples_per_s > 0)
         return;
-    const int size = fgi_snprintf(p->rate, sizeof p->rate, "%.17g", json_number_value(rate));
-    if (stage != NULL)
-        (void)fgi_snprintf(p->rate + size, sizeof p->rate - (size_t)size, ",%.20s,%.17g", stage,
-                           spent);
-    p->plan.options.input_rate = p->rate;
+    p->plan.options.loader = (fg_loader_rate){
+        .samples_per_s = json_number_value(json_object_get(plan, "input_measured_samples_per_s")),
+        .stage = json_string_value(json_object_get(plan, "input_stage")),
+        .stage_fraction = json_number_value(json_object_get(plan, "input_stage_fraction"))};
 }
 
 static void print_last(const plans *p)

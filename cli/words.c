@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
+#include "base/print.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -31,10 +32,12 @@ char *cli_printf(const char *format, ...)
 {
     va_list args;
     char *text = NULL;
+    const locale_t before = fgi_locale_enter();
     va_start(args, format);
     if (vasprintf(&text, format, args) < 0)
         text = NULL;
     va_end(args);
+    fgi_locale_leave(before);
     return cli_need(text);
 }
 

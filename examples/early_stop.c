@@ -61,8 +61,10 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 
 int main(int argc, char **argv)
 {
-    const fg_csv_options csv = {
-        .no_header = true, .image = {8, 8, 1}, .image_scale = 1.0 / 16, .val_fraction = 0.2};
+    const fg_csv_options csv = {.header = FG_CSV_HEADER_NO,
+                                .image = {8, 8, 1},
+                                .image_scale = 1.0 / 16,
+                                .val_fraction = 0.2};
     const fg_task_ops ops = {
         .build = build, .train_step = step, .val_step = step, .optimizer = optimizer};
     fg_model *lenet = NULL;

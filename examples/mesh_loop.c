@@ -117,7 +117,8 @@ done:
 
 int main(int argc, char **argv)
 {
-    const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}, .val_fraction = 0.2};
+    const fg_csv_options digits = {
+        .header = FG_CSV_HEADER_NO, .image = {8, 8, 1}, .val_fraction = 0.2};
     const fg_loader_options order = {
         .batch_size = BATCH, .shuffle = true, .seed = 1, .drop_last = true};
     const fg_distribute_options how = {.strategy = argc > 1 ? argv[1] : "ddp"};

@@ -57,7 +57,8 @@ done:
 
 int main(int argc, char **argv)
 {
-    const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}, .val_fraction = 0.2};
+    const fg_csv_options digits = {
+        .header = FG_CSV_HEADER_NO, .image = {8, 8, 1}, .val_fraction = 0.2};
     const fg_loader_options options = {.batch_size = BATCH, .shuffle = true};
     fg_model_options model = {.name = "lenet", .outputs = 10, .scale = argc > 1 ? 0 : 1.0 / 16};
     fg_csv_parts data = {0};

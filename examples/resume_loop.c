@@ -80,7 +80,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}};
+    const fg_csv_options digits = {.header = FG_CSV_HEADER_NO, .image = {8, 8, 1}};
     const fg_loader_options options = {.batch_size = BATCH, .shuffle = true, .drop_last = true};
     const int64_t epochs = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
     fg_csv_parts data = {0};

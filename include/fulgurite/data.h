@@ -361,9 +361,15 @@ FG_API FG_MUST_USE fg_status fg_npy_write(const char *path, const fg_type *type,
  * thread-safe. */
 typedef struct fg_csv_schema fg_csv_schema;
 
+/* What the first row of a CSV file is. */
+typedef enum fg_csv_header {
+    FG_CSV_HEADER_CHECKED = 0, /* a header; numbers in it are an error, unless they count up */
+    FG_CSV_HEADER_YES = 1,     /* a header, even if it has numbers                           */
+    FG_CSV_HEADER_NO = 2       /* data; columns are named "0", "1", ...                      */
+} fg_csv_header;
+
 typedef struct fg_csv_options {
-    bool no_header;     /* the first row is data; columns are named "0", "1", ...         [false] */
-    bool has_header;    /* the first row is a header, even if it has numbers              [false] */
+    fg_csv_header header; /*                                              [FG_CSV_HEADER_CHECKED] */
     char delimiter;     /* one byte, not a quote or a line end                             [','] */
     char decimal;       /* '.', or ',': 1,5 and 1.234,5 are numbers                        ['.'] */
     const char *target; /* name of the column to predict; "": no target        [the last column] */
@@ -452,9 +458,9 @@ typedef struct fg_csv_layout {
     char delimiter;            /* of ',', ';', a tab and '|', the one with the most columns; not ','
                                   if another one separates numbers with decimal commas */
     bool delimiter_is_certain; /* no other divides the rows into equally many columns */
-    bool no_header;            /* the first row has numbers that do not count up */
-    int64_t column_count;      /* 0: no delimiter divides the rows into equally many columns */
-    uint64_t reserved[2];      /* set to 0 */
+    fg_csv_header header; /* _NO if the first row has numbers that do not count up, else _YES */
+    int64_t column_count; /* 0: no delimiter divides the rows into equally many columns */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_csv_layout;
 
 /* Detects the layout of a CSV file. Errors: FG_ENOTFOUND, FG_EFORMAT (also if the table begins

@@ -73,21 +73,24 @@ typedef struct fg_evaluate_options {
     uint64_t reserved[2];
 } fg_evaluate_options;
 
+/* How fast the loader of a host is. */
+typedef struct fg_loader_rate {
+    double samples_per_s;
+    const char *stage;     /* in which it spends the most time: "decode"            [not known] */
+    double stage_fraction; /* of its time in that stage                                         */
+} fg_loader_rate;
+
 /* What a plan needs. */
 typedef struct fg_plan_options {
-    const char *topology; /* "v5e-8", "h100:8" ..., as in fg_client_options        [required] */
-    bool no_search;       /* don't search for the largest batch size                  [false] */
-    /* Compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't  [NULL] */
-    const char *sweep;
-    /* Samples/s that the loader of a host delivers, "9494"; it may be followed by the stage that
-     * takes the most of its time and the fraction, "9494,decode,0.87". NULL: measured on this host
-     *                                                                                 [NULL] */
-    const char *input_rate;
+    const char *topology;  /* "v5e-8", "h100:8" ..., as in fg_client_options        [required] */
+    bool no_search;        /* don't search for the largest batch size                  [false] */
+    fg_ints sweep;         /* batch sizes to compare, at most 32                        [none] */
+    fg_loader_rate loader; /* of each host                            [measured on this host] */
     uint64_t reserved[2];
 } fg_plan_options;
 
 /* What is done with a configuration, and the options of this kind; those of others are not used.
- * Strings are borrowed until fg_recipe_close. */
+ * Strings and lists are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_command {
     fg_recipe_kind kind;          /* [FG_RECIPE_FIT] */
     fg_fit_options fit;           /* FG_RECIPE_FIT; FG_RECIPE_SCHEDULE, that of such a fit */

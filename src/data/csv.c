@@ -551,10 +551,11 @@ static void destroy_parts(fg_csv_parts *parts)
 static fg_status parse(const char *path, fgi_block *take_block, const fg_csv_options *o,
                        fgi_csv *out, fg_error *err)
 {
-    const fgi_csv_layout layout = {.delimiter = o->delimiter,
-                                   .no_header = o->no_header,
-                                   .delimiter_option = "data.delimiter",
-                                   .header_option = o->has_header ? NULL : "data.no_header"};
+    const fgi_csv_layout layout = {
+        .delimiter = o->delimiter,
+        .no_header = o->header == FG_CSV_HEADER_NO,
+        .delimiter_option = "data.delimiter",
+        .header_option = o->header == FG_CSV_HEADER_CHECKED ? "data.no_header" : NULL};
     return fgi_csv_parse(path, take_block, &layout, out, err);
 }
 

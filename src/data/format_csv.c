@@ -11,6 +11,7 @@
 
 typedef struct csv_format {
     fg_csv_options csv;
+    bool no_header;
     const char *paths[4]; /* by fg_data_part */
     const char *delimiter, *decimal;
     fg_ints image;
@@ -57,7 +58,8 @@ static fg_status fit(const csv_format *own, const fg_format_request *request, fg
     fg_csv_parts parts = {0};
     fg_csv_options o = own->csv;
     FGI_TRY(check(own, request->values, err));
-    o.has_header = fg_option_is_given(request->values, "no_header");
+    if (fg_option_is_given(request->values, "no_header"))
+        o.header = own->no_header ? FG_CSV_HEADER_NO : FG_CSV_HEADER_YES;
     o.delimiter = delimiter(own);
     o.decimal = own->decimal[0];
     o.task = request->task;
@@ -106,10 +108,9 @@ static const fg_option options[] = {
                  "A file with rows for `test` and `predict`. Default: the validation rows. "
                  "`predict` does not need the target column."),
     FGI_OPTION_PREDICT(csv_format),
-    FG_OPTION_AS(
-        "no_header", csv_format, csv.no_header, BOOL, "false", NULL, "true",
-        "The file has no header: the first row is a sample. Columns are named 0, 1, 2 ... If "
-        "this is not given, a first row with numbers is an error."),
+    FG_OPTION(csv_format, no_header, BOOL, "false", NULL, "true",
+              "The file has no header: the first row is a sample. Columns are named 0, 1, 2 ... If "
+              "this is not given, a first row with numbers is an error."),
     FG_OPTION(csv_format, delimiter, STRING, "\",\"", NULL, "\";\"",
               "Character that separates cells; \\t or tab for a tab."),
     FG_OPTION(csv_format, decimal, STRING, "\".\"", NULL, "\",\"",

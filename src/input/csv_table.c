@@ -741,7 +741,8 @@ static fg_status detect_header(fgi_csv *csv, fg_csv_layout *out, fg_error *err)
     FGI_TRY(fgi_csv_row_init(csv, &row, err));
     again.row = &row;
     scan_row(&again);
-    out->no_header = fgi_csv_row_is_data(row.cells, csv->column_count, NULL);
+    const bool is_data = fgi_csv_row_is_data(row.cells, csv->column_count, NULL);
+    out->header = is_data ? FG_CSV_HEADER_NO : FG_CSV_HEADER_YES;
     fgi_csv_row_fini(&row);
     return FG_OK;
 }

@@ -68,7 +68,8 @@ static void run_example(const char *strategy, curve *out, double *out_accuracy)
 static void follows_the_trainer(void **state)
 {
     static curve want, got;
-    const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}, .val_fraction = 0.2};
+    const fg_csv_options digits = {
+        .header = FG_CSV_HEADER_NO, .image = {8, 8, 1}, .val_fraction = 0.2};
     fg_error err = {0};
     fg_model *model = NULL;
     const fg_task task = {.name = "mlp", .self = &model, .ops = &ops};

@@ -42,7 +42,9 @@ static void mistakes_are_reported(void **state)
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
              "--time-limit: expected a number greater than 0");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --sweep=8,x")->err,
-             "--sweep=8,x: expected batch sizes separated by commas");
+             "--sweep: expected an integer from 1 to 16777216 (for example "
+             "8,16,32,64,128,"
+             "256,512,1024), got 'x'");
     contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");
 }
 

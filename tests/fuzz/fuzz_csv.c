@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     const unsigned bits = data[0];
-    const fg_csv_options options = {.no_header = bits & 1,
+    const fg_csv_options options = {.header = bits & 1 ? FG_CSV_HEADER_NO : FG_CSV_HEADER_CHECKED,
                                     .delimiter = bits & 2 ? ';' : ',',
                                     .missing = bits & 4 ? "mean" : NULL,
                                     .unknown = bits & 8 ? "zero" : NULL,

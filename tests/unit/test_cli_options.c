@@ -20,6 +20,7 @@ static const char *path, *pick, *maybe, *open_pick;
 static cli_list many;
 static int64_t number;
 static double wait_s, most;
+static cli_ints integers;
 static const cli_option options[] = {
     CLI_FLAG('f', "flag", &flag, "a flag"),
     CLI_FLAG('g', "other", &other, "another flag"),
@@ -31,6 +32,7 @@ static const cli_option options[] = {
     CLI_NUMBER('n', "count", &number, INT, "1..10", "N", "an integer"),
     CLI_NUMBER(0, "most", &most, FLOAT, "0<..", "X", "a number"),
     CLI_NUMBER(0, "wait", &wait_s, DURATION, NULL, "DURATION", "a duration"),
+    CLI_INTS('s', "sizes", &integers, "1..9", "3,4", "1,2|N", "integers"),
     CLI_END,
 };
 static const cli_command command = {.name = "try",
@@ -340,6 +342,7 @@ static void help_lists_every_option(void **state)
         "  -n, --count=N                 an integer\n"
         "      --most=X                  a number\n"
         "      --wait=DURATION           a duration\n"
+        "  -s, --sizes[=1,2|N]           integers\n"
         "      --KEY=VALUE               set a configuration key, for example --trainer.seed=1\n"
         "      --color=auto|always|never\n"
         "                                highlight warnings, errors and best values (auto: on a "
@@ -396,6 +399,52 @@ static void numbers_of_options(void **state)
     was_said("fulgurite try: a value is missing for option '--wait' (see fulgurite try --help)\n");
 }
 
+/* Integers as their digits, most significant first; or what is refused. */
+static const struct {
+    const char *word, *refused;
+    int64_t digits;
+} lists[] = {
+    {"--sizes=5", NULL, 5},    {"--sizes=1,9", NULL, 19},     {"--sizes", NULL, 34},
+    {"-fs", NULL, 34},         {"--sizes=1,0", "0", 0},       {"--sizes=10", "10", 0},
+    {"--sizes=1,", "", 0},     {"--sizes=,1", "", 0},         {"--sizes=", "", 0},
+    {"--sizes=1;2", "1;2", 0}, {"--sizes=2,null", "null", 0},
+};
+
+static void lists_of_integers(void **state)
+{
+    char many_sizes[80] = "--sizes=1";
+    cli_call call;
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        char message[128];
+        int64_t digits = 0;
+        integers.count = 0;
+        if (lists[i].refused != NULL) {
+            (void)snprintf(
+                message, sizeof message,
+                "fulgurite try: --sizes: expected an integer from 1 to 9 (for example 3,4), "
+                "got '%s'\n",
+                lists[i].refused);
+            refused(message, lists[i].word, "f");
+            continue;
+        }
+        assert_int_equal(parse(&call, lists[i].word, "f", NULL), -1);
+        for (size_t k = 0; k < integers.count; k++)
+            digits = 10 * digits + integers.at[k];
+        assert_int_equal(digits, lists[i].digits);
+    }
+    integers.count = 0;
+    for (int count = 1; count < CLI_MAX_LIST; count++)
+        (void)snprintf(many_sizes + strlen(many_sizes), 3, ",2");
+    assert_int_equal(parse(&call, "f", many_sizes, NULL), -1);
+    assert_true(integers.count == CLI_MAX_LIST && integers.at[CLI_MAX_LIST - 1] == 2);
+    refused("fulgurite try: more than 32 values are given for option '--sizes'" SEE, "--sizes=3",
+            "f");
+    integers.count = 0; /* several options are one list */
+    assert_int_equal(parse(&call, "f", "--sizes=4,5", "-fs", "--sizes=6", NULL), -1);
+    assert_true(integers.count == 5 && integers.at[2] == 3 && integers.at[4] == 6);
+}
+
 static void near_words(void **state)
 {
     static const char *const words[] = {"devices", "show", "fit"};
@@ -447,6 +496,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(help_lists_every_option),
     cmocka_unit_test(near_words),
     cmocka_unit_test(numbers_of_options),
+    cmocka_unit_test(lists_of_integers),
     cmocka_unit_test(sizes_and_times_in_words),
     cmocka_unit_test(the_home_folder_is_known),
 };

@@ -50,12 +50,13 @@ static void errors_of_form_name_line_and_byte(void **state)
                      "t.csv:3: row 2 has 3 columns, but the header has 2");
     csv_expect_error("a,b\n1,2\n1\n", NULL, FG_EFORMAT,
                      "t.csv:3: row 2 has 1 column, but the header has 2");
-    csv_expect_error("1,2\n1\n", &(fg_csv_options){.no_header = true}, FG_EFORMAT,
+    csv_expect_error("1,2\n1\n", &(fg_csv_options){.header = FG_CSV_HEADER_NO}, FG_EFORMAT,
                      "t.csv:2: row 2 has 1 column, but the first row has 2");
     csv_expect_error("Report\na,b\n1,2\n", NULL, FG_EFORMAT,
                      "t.csv:2: row 1 has 2 columns, but the header has 1\nif the first line is a "
                      "title, delete it");
-    csv_expect_error("\nReport,\na,b\n1,2\n", &(fg_csv_options){.has_header = true}, FG_EFORMAT,
+    csv_expect_error("\nReport,\na,b\n1,2\n", &(fg_csv_options){.header = FG_CSV_HEADER_YES},
+                     FG_EFORMAT,
                      "t.csv:2: only the first cell of the row has text, so it is probably a title "
                      "above the header\ndelete this line");
     csv_expect_error("a,b\n1,\"2\n3,4\n", NULL, FG_EFORMAT, "t.csv:2: byte 6: unclosed quote");
@@ -318,7 +319,7 @@ static void the_target_is_named_or_last(void **state)
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 3);
     csv_destroy(&parts);
     options.target = "1";
-    options.no_header = true;
+    options.header = FG_CSV_HEADER_NO;
     fgt_ok(csv_open_text("1,10,0.1\n2,20,0.2\n", &options, &parts));
     assert_true(csv_read_row(parts.train, 1).y.f32 == 20.0f);
     csv_destroy(&parts);
@@ -606,24 +607,24 @@ static const struct {
     const char *text;
     fg_csv_layout layout;
 } layouts[] = {
-    {"a;b;y\n1;2;3\n", {';', true, false, 3, {0}}},
-    {"a;b,c,d\n1;2\n3;4,5,6\n", {';', true, false, 2, {0}}}, /* commas within cells */
-    {"a,b;c,d\n1,5;2,5\n", {';', false, false, 2, {0}}},     /* decimal commas */
-    {"a;b|c\n1;2|3\n", {';', false, false, 2, {0}}},
-    {"1\n2\n", {',', false, true, 1, {0}}},
-    {"a,b\tc\n1,2\t3\n", {'\t', false, false, 2, {0}}},  /* the first of equals */
-    {"a,b,c;d\n1,2,3;4\n", {',', false, false, 3, {0}}}, /* the most columns */
-    {"a,b,c;d\n1,2,x;1,4\n", {';', true, false, 2, {0}}},
-    {"a|b\n\n1|2\n", {'|', true, false, 2, {0}}},
-    {"\r\n\na;b\n1;2\n", {';', true, false, 2, {0}}},
-    {"\n\n1.5,2\n3,4\n", {',', true, true, 2, {0}}},
-    {"\"a;b\",c\n1,2\n", {',', true, false, 2, {0}}}, /* in quotes */
-    {"id,name\n1,\"a\nb\"\n", {',', true, false, 2, {0}}},
-    {"a,b\n1,\"2\n", {',', false, false, 1, {0}}}, /* an unclosed quote */
-    {"0,1\n5,6\n", {',', true, false, 2, {0}}},
+    {"a;b;y\n1;2;3\n", {';', true, FG_CSV_HEADER_YES, 3, {0}}},
+    {"a;b,c,d\n1;2\n3;4,5,6\n", {';', true, FG_CSV_HEADER_YES, 2, {0}}}, /* commas within cells */
+    {"a,b;c,d\n1,5;2,5\n", {';', false, FG_CSV_HEADER_YES, 2, {0}}},     /* decimal commas */
+    {"a;b|c\n1;2|3\n", {';', false, FG_CSV_HEADER_YES, 2, {0}}},
+    {"1\n2\n", {',', false, FG_CSV_HEADER_NO, 1, {0}}},
+    {"a,b\tc\n1,2\t3\n", {'\t', false, FG_CSV_HEADER_YES, 2, {0}}},  /* the first of equals */
+    {"a,b,c;d\n1,2,3;4\n", {',', false, FG_CSV_HEADER_YES, 3, {0}}}, /* the most columns */
+    {"a,b,c;d\n1,2,x;1,4\n", {';', true, FG_CSV_HEADER_YES, 2, {0}}},
+    {"a|b\n\n1|2\n", {'|', true, FG_CSV_HEADER_YES, 2, {0}}},
+    {"\r\n\na;b\n1;2\n", {';', true, FG_CSV_HEADER_YES, 2, {0}}},
+    {"\n\n1.5,2\n3,4\n", {',', true, FG_CSV_HEADER_NO, 2, {0}}},
+    {"\"a;b\",c\n1,2\n", {',', true, FG_CSV_HEADER_YES, 2, {0}}}, /* in quotes */
+    {"id,name\n1,\"a\nb\"\n", {',', true, FG_CSV_HEADER_YES, 2, {0}}},
+    {"a,b\n1,\"2\n", {',', false, FG_CSV_HEADER_YES, 1, {0}}}, /* an unclosed quote */
+    {"0,1\n5,6\n", {',', true, FG_CSV_HEADER_YES, 2, {0}}},
     {"\xef\xbb\xbf"
      "a,b\n1,2\n",
-     {',', true, false, 2, {0}}},
+     {',', true, FG_CSV_HEADER_YES, 2, {0}}},
 };
 
 /* What init starts from. */
@@ -635,11 +636,11 @@ static void a_layout_is_detected(void **state)
         const fg_csv_layout *expected = &layouts[i].layout;
         csv_write_text(path, layouts[i].text);
         fgt_ok(fg_csv_detect(path, &found, &err));
-        if (found.delimiter != expected->delimiter || found.no_header != expected->no_header ||
+        if (found.delimiter != expected->delimiter || found.header != expected->header ||
             found.delimiter_is_certain != expected->delimiter_is_certain ||
             found.column_count != expected->column_count)
             fail_msg("%s: '%c', %d, %d, %d", layouts[i].text, found.delimiter,
-                     found.delimiter_is_certain, found.no_header, (int)found.column_count);
+                     found.delimiter_is_certain, found.header, (int)found.column_count);
     }
 }
 
@@ -708,11 +709,11 @@ static void a_first_row_of_numbers_is_no_header(void **state)
         fgt_message_is(err.message, "t.csv:1: the first row has the number '@', so it is probably "
                                     "data and not a header\nset data.no_header: true if the file "
                                     "has no header, or false if these are names of columns");
-        fgt_ok(csv_open_text(data[i], &(fg_csv_options){.no_header = true}, &parts));
+        fgt_ok(csv_open_text(data[i], &(fg_csv_options){.header = FG_CSV_HEADER_NO}, &parts));
         assert_int_equal(fg_dataset_count(parts.train), 2);
         csv_destroy(&parts);
     }
-    fgt_ok(csv_open_text(data[1], &(fg_csv_options){.has_header = true}, &parts));
+    fgt_ok(csv_open_text(data[1], &(fg_csv_options){.header = FG_CSV_HEADER_YES}, &parts));
     assert_int_equal(fg_dataset_count(parts.train), 1);
     csv_destroy(&parts);
     for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++) {
@@ -789,7 +790,7 @@ static void columns_may_be_pixels(void **state)
 {
     const char *text = "0,255,7,1\n1,2,3,0\n4,5,6,1\n7,8,9,0\n";
     fg_csv_parts parts;
-    fg_csv_options options = {.no_header = true, .image = {1, 3, 1}};
+    fg_csv_options options = {.header = FG_CSV_HEADER_NO, .image = {1, 3, 1}};
     fgt_ok(csv_open_text(text, &options, &parts));
     char form[64];
     assert_string_equal(fg_type_format(&fg_dataset_field(parts.train, 0)->type, form, 64),
@@ -812,7 +813,7 @@ static void columns_may_be_pixels(void **state)
 
 static void pixels_must_be_pixels(void **state)
 {
-    const fg_csv_options options = {.no_header = true, .image = {1, 2, 1}};
+    const fg_csv_options options = {.header = FG_CSV_HEADER_NO, .image = {1, 2, 1}};
     csv_expect_error("1,256,0\n1,2,0\n", &options, FG_EFORMAT,
                      "t.csv:1: row 1, column '1': 256 is not a pixel value: expected 0 to 255");
     csv_expect_error("1,2,0\n-1,2,0\n", &options, FG_EFORMAT,
@@ -835,10 +836,10 @@ static const char *digits_path(void)
 static void the_digits_are_read(void **state)
 {
     fg_csv_parts parts;
-    fgt_ok(
-        fg_csv_load(digits_path(),
-                    &(fg_csv_options){.no_header = true, .image = {8, 8, 1}, .val_fraction = 0.2},
-                    &parts, &err));
+    fgt_ok(fg_csv_load(
+        digits_path(),
+        &(fg_csv_options){.header = FG_CSV_HEADER_NO, .image = {8, 8, 1}, .val_fraction = 0.2},
+        &parts, &err));
     assert_int_equal(fg_dataset_count(parts.train), 1438);
     assert_int_equal(fg_dataset_count(parts.val), 359);
     assert_int_equal(fg_dataset_class_count(parts.val), 10);

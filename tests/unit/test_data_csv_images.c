@@ -171,14 +171,15 @@ static void values_are_not_names(void **state)
 
 static const struct {
     const char *text;
-    bool no_header;
+    fg_csv_header header;
     const char *column, *advice;
 } image_columns[] = {
-    {"id,x,y\na1,1.5,0.5\na2,2.5,1.5\n", false, "id", "to train on the images: "},
-    {"a1,1.5,0.5\na2,2.5,1.5\n", true, "0",
+    {"id,x,y\na1,1.5,0.5\na2,2.5,1.5\n", FG_CSV_HEADER_CHECKED, "id", "to train on the images: "},
+    {"a1,1.5,0.5\na2,2.5,1.5\n", FG_CSV_HEADER_NO, "0",
      "to train on the images, add a first line with names of the columns, such as "
      "image,label: "},
-    {"x,id,z,y\n1.5,1,-1,0.5\n2.5,2,-2,1.5\n", false, "id", "to train on the images: "},
+    {"x,id,z,y\n1.5,1,-1,0.5\n2.5,2,-2,1.5\n", FG_CSV_HEADER_CHECKED, "id",
+     "to train on the images: "},
 };
 
 /* What is said of a column that names files, with and without a header. */
@@ -195,8 +196,8 @@ static void columns_of_images_are_ignored_in_words(void **state)
         fgt_write(path, image_columns[i].text, strlen(image_columns[i].text));
         heard[0] = '\0';
         fg_log_set(hear, NULL);
-        fgt_ok(fg_csv_load(path, &(fg_csv_options){.no_header = image_columns[i].no_header}, &parts,
-                           &err));
+        fgt_ok(
+            fg_csv_load(path, &(fg_csv_options){.header = image_columns[i].header}, &parts, &err));
         fg_log_set(NULL, NULL);
         (void)snprintf(reason, sizeof(reason), "it names image files, such as '%s/%s.jpg'", folder,
                        i < 2 ? "a1" : "1");
@@ -210,8 +211,7 @@ static void columns_of_images_are_ignored_in_words(void **state)
         assert_string_equal(c.kind, "ignored");
         fg_dataset_destroy(parts.train);
         fg_csv_schema_destroy(parts.schema);
-        fgt_ok(fg_csv_load(path,
-                           &(fg_csv_options){.no_header = image_columns[i].no_header, .target = ""},
+        fgt_ok(fg_csv_load(path, &(fg_csv_options){.header = image_columns[i].header, .target = ""},
                            &parts, &err)); /* not where no model is trained */
         fgt_ok(fg_csv_schema_column(parts.schema, i < 2 ? 0 : 1, &c, &err));
         assert_null(c.ignored_because);

@@ -59,8 +59,9 @@ static void nearly_numeric_columns_are_warned_of(void **state)
     char many[200] = "n.a.,1\n";
     for (int i = 0; i < 11; i++)
         (void)snprintf(many + strlen(many), 16, "%d.5,%d\n", i, i);
-    assert_non_null(strstr(warned(many, &(fg_csv_options){.task = "regression", .no_header = true}),
-                           "11 of its 12 values are numbers"));
+    assert_non_null(
+        strstr(warned(many, &(fg_csv_options){.task = "regression", .header = FG_CSV_HEADER_NO}),
+               "11 of its 12 values are numbers"));
     assert_null(strstr(log_text, "ignored"));
     /* a column of strings with some numbers is categorical */
     assert_string_equal(warned("c,y\na,1\nb,2\n7,3\n", &(fg_csv_options){.task = "regression"}),
@@ -488,7 +489,7 @@ static void the_report_lists_the_columns(void **state)
             for (int i = 0; i < counts[k]; i++)
                 size += (size_t)snprintf(text + size, sizeof(text) - size, "%d.5%s", i * row,
                                          i == counts[k] - 1 ? "\n" : ",");
-        fgt_ok(csv_open_text(text, &(fg_csv_options){.no_header = true}, &parts));
+        fgt_ok(csv_open_text(text, &(fg_csv_options){.header = FG_CSV_HEADER_NO}, &parts));
         report = fg_csv_schema_report(parts.schema);
         assert_non_null(strstr(report, "\n39      numeric"));
         assert_int_equal(strstr(report, "... and ") != NULL, k > 0); /* never only one more */
@@ -502,8 +503,9 @@ static void the_report_lists_the_columns(void **state)
 /* All pixels of an image share one line; a constant column has no deviation. */
 static void a_category_is_not_a_pixel(void **state)
 {
-    const fg_csv_options listed = {
-        .no_header = true, .image = {1, 3, 1}, .categorical = {(const char *const[]){"0"}, 1}};
+    const fg_csv_options listed = {.header = FG_CSV_HEADER_NO,
+                                   .image = {1, 3, 1},
+                                   .categorical = {(const char *const[]){"0"}, 1}};
     csv_expect_error("1,2,0\n3,2,0\n", &listed, FG_ESHAPE, /* two categories and a number */
                      "the columns have 3 features, but an image of 1 x 3 x 1 requires one numeric "
                      "column per pixel");
@@ -518,7 +520,8 @@ static void damaged_rows_of_pixels_are_zeros(void **state)
     fg_dataset *dataset;
     unsigned char x[2];
     const char *file = fgt_path(fgt_temp_folder(), "new.csv");
-    fgt_ok(csv_open_text("1,2,0\n3,4,1\n", &(fg_csv_options){.no_header = true, .image = {1, 2, 1}},
+    fgt_ok(csv_open_text("1,2,0\n3,4,1\n",
+                         &(fg_csv_options){.header = FG_CSV_HEADER_NO, .image = {1, 2, 1}},
                          &parts));
     fgt_write(file, "5,6,0\n7,x,0\n8,9,0\n", 18);
     fgt_ok(fg_csv_apply(parts.schema, file,
@@ -688,7 +691,8 @@ static void the_report_lists_a_target_once(void **state)
                                                          : "2.5",
                                      i == 42 ? "\n" : ",");
     fgt_ok(csv_open_text(
-        text, &(fg_csv_options){.no_header = true, .target = "5", .missing = "mean"}, &parts));
+        text, &(fg_csv_options){.header = FG_CSV_HEADER_NO, .target = "5", .missing = "mean"},
+        &parts));
     const char *end = strstr(fg_csv_schema_report(parts.schema), "\n39 ");
     assert_non_null(end);
     assert_string_equal(end, "\n39      numeric                0  constant 2.5\n"
@@ -697,7 +701,8 @@ static void the_report_lists_a_target_once(void **state)
     csv_destroy(&parts);
     /* it is the first one that is not listed with the others */
     fgt_ok(csv_open_text(
-        text, &(fg_csv_options){.no_header = true, .target = "40", .missing = "mean"}, &parts));
+        text, &(fg_csv_options){.header = FG_CSV_HEADER_NO, .target = "40", .missing = "mean"},
+        &parts));
     end = strstr(fg_csv_schema_report(parts.schema), "is missing\n");
     assert_non_null(end);
     assert_string_equal(end, "is missing\n40      target, number         0  constant 2.5\n");

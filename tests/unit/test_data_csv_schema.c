@@ -149,9 +149,10 @@ static void new_files_need_no_target(void **state)
     (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
     fg_csv_parts parts;
     fg_dataset *dataset;
-    fgt_ok(csv_open_text("0,1,5\n1,0,6\n0,3,5\n1,4,6\n",
-                         &(fg_csv_options){.no_header = true, .target = "0", .no_normalize = true},
-                         &parts));
+    fgt_ok(csv_open_text(
+        "0,1,5\n1,0,6\n0,3,5\n1,4,6\n",
+        &(fg_csv_options){.header = FG_CSV_HEADER_NO, .target = "0", .no_normalize = true},
+        &parts));
     fgt_write(file, "8,9\n", 4); /* columns 1 and 2: the target, column 0, is missing */
     fgt_ok(fg_csv_apply(parts.schema, file, NULL, &dataset, &err));
     assert_int_equal(fg_dataset_field_count(dataset), 1);
@@ -322,7 +323,8 @@ static void faulty_headers_are_errors(void **state)
     fg_dataset_destroy(dataset);
     csv_destroy(&parts);
     fgt_ok(csv_open_text("0,1,5\n1,0,6\n0,3,5\n1,4,6\n",
-                         &(fg_csv_options){.no_header = true, .no_normalize = true}, &parts));
+                         &(fg_csv_options){.header = FG_CSV_HEADER_NO, .no_normalize = true},
+                         &parts));
     dataset = kept(parts.schema, "7\n8,9\n", 6); /* the first row is not a header */
     fgt_message_is(fg_dataset_sample_error(dataset, 0),
                    "~/new.csv:1: row 1 has 1 column, but the first row has 2");
@@ -649,9 +651,10 @@ static void columns_without_names_are_counted(void **state)
     fg_csv_parts parts;
     fg_dataset *dataset;
     const char *path = fgt_path(fgt_temp_folder(), "new.csv");
-    fgt_ok(csv_open_text("0,5,1\n1,6,0\n0,5,3\n1,6,4\n",
-                         &(fg_csv_options){.no_header = true, .target = "1", .no_normalize = true},
-                         &parts));
+    fgt_ok(csv_open_text(
+        "0,5,1\n1,6,0\n0,5,3\n1,6,4\n",
+        &(fg_csv_options){.header = FG_CSV_HEADER_NO, .target = "1", .no_normalize = true},
+        &parts));
     for (size_t i = 0; i < sizeof(unnamed_columns) / sizeof(unnamed_columns[0]); i++) {
         csv_write_text(path, unnamed_columns[i].text);
         const fg_status status = fg_csv_apply(parts.schema, path, NULL, &dataset, &err);
@@ -666,7 +669,8 @@ static void columns_without_names_are_counted(void **state)
     }
     csv_destroy(&parts);
     /* without a target, no column may lack */
-    fgt_ok(csv_open_text("0,5\n1,6\n", &(fg_csv_options){.no_header = true, .target = ""}, &parts));
+    fgt_ok(csv_open_text("0,5\n1,6\n", &(fg_csv_options){.header = FG_CSV_HEADER_NO, .target = ""},
+                         &parts));
     csv_write_text(path, "8\n");
     assert_int_equal(fg_csv_apply(parts.schema, path, NULL, &dataset, &err), FG_EFORMAT);
     csv_destroy(&parts);

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,14 +83,14 @@ static void the_program_gets_the_options(void **state)
                             .config = "run.yaml",
                             .overrides = overrides,
                             .override_count = 2,
-                            .options = {.no_search = true, .sweep = "8,16"},
+                            .options = {.no_search = true, .sweep = {(int64_t[]){8, 16}, 2}},
                             .is_quiet = true};
     assert_non_null(strstr(plan_one(&process),
                            "\"plan;--in-process;--json;--topology=v5e-8;--quiet;--no-search;"
-                           "--sweep=8,16;run.yaml;--trainer.seed=3;"
+                           "--sweep=8;--sweep=16;run.yaml;--trainer.seed=3;"
                            "--model.hidden=[8, 9];\""));
-    process.options.sweep = "";
-    assert_non_null(strstr(plan_one(&process), ";--sweep;"));
+    process.options = (fg_plan_options){.sweep = {(int64_t[]){1 << 24}, 1}};
+    assert_non_null(strstr(plan_one(&process), ";--quiet;--sweep=16777216;run.yaml;"));
 }
 
 /* Also with as many overrides as a command line may have. */
@@ -97,15 +98,16 @@ static void no_option_is_lost(void **state)
 {
     (void)state;
     static const char *overrides[CLI_MAX_OVERRIDES];
-    const plan_process process = {.program = script("echo \"{\\\"topologies\\\": [$#]}\"\n"),
-                                  .config = "run.yaml",
-                                  .overrides = overrides,
-                                  .override_count = CLI_MAX_OVERRIDES,
-                                  .options = {.no_search = true, .sweep = "8", .input_rate = "9"},
-                                  .is_quiet = true};
+    const plan_process process = {
+        .program = script("echo \"{\\\"topologies\\\": [$#]}\"\n"),
+        .config = "run.yaml",
+        .overrides = overrides,
+        .override_count = CLI_MAX_OVERRIDES,
+        .options = {.no_search = true, .sweep = {(int64_t[]){8}, 1}, .loader = {9, "decode", 0.5}},
+        .is_quiet = true};
     for (int i = 0; i < CLI_MAX_OVERRIDES; i++)
         overrides[i] = "trainer.seed=3";
-    assert_string_equal(plan_one(&process), "{\"topologies\": [265]}");
+    assert_string_equal(plan_one(&process), "{\"topologies\": [267]}");
 }
 
 /* Whatever ends the process, the plan says it. */
@@ -154,58 +156,48 @@ static void the_loader_is_measured_once(void **state)
                           "\"args\": \"'$*'\"}]}'\n")};
     const char *plan = plan_each(&process, "v5e-8,v3-8,v5e-4");
     assert_non_null(strstr(plan, "--topology=v5e-8\""));
-    assert_non_null(strstr(plan, "--topology=v3-8 --input-rate=700,decode,0.5\""));
-    assert_non_null(strstr(plan, "--topology=v5e-4 --input-rate=700,decode,0.5\""));
-    process.options.input_rate = "650";
+    assert_non_null(strstr(
+        plan, "--topology=v3-8 --input-rate=700 --input-stage=decode --input-fraction=0.5\""));
+    assert_non_null(strstr(
+        plan, "--topology=v5e-4 --input-rate=700 --input-stage=decode --input-fraction=0.5\""));
+    process.options.loader.samples_per_s = 650;
     plan = plan_each(&process, "v5e-8,v3-8,v5e-4");
     assert_non_null(strstr(plan, "--topology=v5e-8 --input-rate=650\""));
     assert_non_null(strstr(plan, "--topology=v3-8 --input-rate=650\""));
 }
 
 static const struct {
-    const char *text;
+    fg_loader_rate loader;
     bool is_good;
-} input_rates[] = {
-    {"1", true},
-    {"0.5", true},
-    {"1e9", true},
-    {"7,decode,0.5", true},
-    {"7,decode,0", true},
-    {"7,decode,1", true},
-    {"7,fifteen letters,0", true},
-    {"0", false},
-    {"-1", false},
-    {"", false},
-    {"x", false},
-    {"inf", false},
-    {"nan", false},
-    {"7 ", false},
-    {"7,", false},
-    {"7,decode", false},
-    {"7,decode,", false},
-    {"7,,0.5", false},
-    {"7;decode,0.5", false},
-    {"7,decode,1.1", false},
-    {"7,decode,-0.1", false},
-    {"7,decode,nan", false},
-    {"7,decode,0.5x", false},
-    {"7,sixteen letters.,0", false},
+} loaders[] = {
+    {{0}, true},
+    {{0.5, NULL, 0}, true},
+    {{1e300, "read", 0}, true},
+    {{7, "copy", 1}, true},
+    {{FG_ZERO, NULL, 0}, false},
+    {{-1, NULL, 0}, false},
+    {{(double)INFINITY, NULL, 0}, false},
+    {{(double)NAN, NULL, 0}, false},
+    {{7, "", 0.5}, false},
+    {{7, "decode", 1.1}, false},
+    {{7, "decode", -0.1}, false},
+    {{7, "decode", (double)NAN}, false},
 };
 
 static void rates_are_checked(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof input_rates / sizeof input_rates[0]; i++) {
+    for (size_t i = 0; i < sizeof loaders / sizeof loaders[0]; i++) {
         fg_error err = {0};
-        char message[128];
-        if ((fgi_plan_input_check(input_rates[i].text, &err) == FG_OK) != input_rates[i].is_good)
-            fail_msg("'%s'", input_rates[i].text);
-        (void)snprintf(message, sizeof message,
-                       "--input-rate=%s: expected a number of samples per second above 0",
-                       input_rates[i].text);
-        assert_string_equal(err.message, input_rates[i].is_good ? "" : message);
+        const fg_plan_options options = {.topology = "v5e-8", .loader = loaders[i].loader};
+        if ((fgi_run_plan_check(&options, &err) == FG_OK) != loaders[i].is_good)
+            fail_msg("%zu", i);
+        assert_string_equal(err.message,
+                            loaders[i].is_good
+                                ? ""
+                                : "loader: expected a number of samples per second above 0, the "
+                                  "name of a stage, and a fraction from 0 to 1");
     }
-    assert_int_equal(fgi_plan_input_check(NULL, NULL), FG_OK);
 }
 
 static const struct {
@@ -214,11 +206,11 @@ static const struct {
     const char *stage;
     const char *verdict;
 } verdicts[] = {
-    {1000, true, "", "this host delivers more than 100 times the required rate"},
-    {100.5, false, "", "a host like this one delivers more than 100 times the required rate"},
+    {1000, true, NULL, "this host delivers more than 100 times the required rate"},
+    {100.5, false, NULL, "a host like this one delivers more than 100 times the required rate"},
     {100, true, "decode", "this host delivers 100 times the required rate"},
     {1, true, "decode", "this host delivers 1 times the required rate"},
-    {0.999, true, "",
+    {0.999, true, NULL,
      "this host delivers 99 % of the required rate, so the devices would wait: use smaller "
      "samples, a larger host or several hosts"},
     {0.125, false, "decode",
@@ -242,7 +234,7 @@ static void conclusions_from_rates(void **state)
         r.fit_data.workers = fgi_cpu_count() - fewer;
         (void)snprintf(text, sizeof text, ": trainer.workers can be up to %d here",
                        fgi_cpu_count());
-        fgi_plan_put_verdict(o, &r, 0.5, true, "", 0);
+        fgi_plan_put_verdict(o, &r, 0.5, true, NULL, 0);
         const char *verdict = json_string_value(json_object_get(o, "input_verdict"));
         assert_int_equal(strstr(verdict, text) != NULL, fewer == 1 && r.fit_data.workers > 0);
     }
@@ -260,7 +252,7 @@ static void a_host_loads_its_part(void **state)
     static fg_trainer trainer = {.client = &client};
     const fg_plan plan = {.global_batch_size = 100, .step_s = 0.1};
     fg_error err = {0};
-    fg_recipe r = {.plan_options.input_rate = "250,decode,0.5", .trainer = &trainer};
+    fg_recipe r = {.plan_options.loader = {250, "decode", 0.5}, .trainer = &trainer};
     fgt_ok(
         fg_dataset_from_arrays(&(fg_dataset_spec){.count = 4, .fields = &field, .field_count = 1},
                                (const void *const[]){x}, FG_BORROW, &r.data.train, &err));
@@ -346,15 +338,15 @@ static void machines_are_at_most_64(void **state)
     }
 }
 
-#define MOST "1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8"
-
+/* From `first`, one less each. */
 static const struct {
-    const char *sweep;
+    int64_t first;
+    size_t count;
     bool is_good;
 } sweeps[] = {
-    {"", true},   {"1", true},     {"8,64", true},     {"16777216", true}, {"16777217", false},
-    {"0", false}, {"8,,9", false}, {",8", false},      {"8;9", false},     {"8x", false},
-    {"x", false}, {MOST, true},    {MOST ",9", false},
+    {0, 0, true},        {1, 1, true},         {64, 2, true},
+    {1 << 24, 32, true}, {1 << 24, 33, false}, {(1 << 24) + 1, 1, false},
+    {0, 1, false},       {1, 2, false},        {FG_NONE, 1, false},
 };
 
 static void batch_sizes_are_checked(void **state)
@@ -363,15 +355,16 @@ static void batch_sizes_are_checked(void **state)
     fg_error err = {0};
     (void)state;
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
-        char message[192];
-        options.sweep = sweeps[i].sweep;
+        int64_t sizes[33];
+        for (int k = 0; k < 33; k++)
+            sizes[k] = sweeps[i].first - k;
+        options.sweep = (fg_ints){sizes, sweeps[i].count};
         err = (fg_error){0};
         if ((fgi_run_plan_check(&options, &err) == FG_OK) != sweeps[i].is_good)
-            fail_msg("'%s'", sweeps[i].sweep);
-        (void)snprintf(message, sizeof message,
-                       "--sweep=%s: expected batch sizes separated by commas, at most 32",
-                       sweeps[i].sweep);
-        assert_string_equal(err.message, sweeps[i].is_good ? "" : message);
+            fail_msg("%zu", i);
+        assert_string_equal(
+            err.message,
+            sweeps[i].is_good ? "" : "sweep: expected at most 32 batch sizes from 1 to 16777216");
     }
     options.topology = NULL;
     assert_int_not_equal(fgi_run_plan_check(&options, &err), FG_OK);

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "recipe/plan/run_plan.h"
@@ -17,11 +16,10 @@
 #include "input/json_file.h"
 #include "train/watch/watch.h"
 #include "base/resources.h"
-#include "base/number.h"
 #include "data/dataset.h"
 #include "base/text.h"
 
-enum { SWEEP_MAX = 32 };
+enum { SWEEP_MAX = 32, LARGEST_BATCH = 1 << 24 };
 
 static void put(json_t *object, const char *key, json_t *take_value)
 {
@@ -111,49 +109,31 @@ static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
 
 /* ---- several batches ------------------------------------------------------------------------- */
 
-/* Parses "8,64,512", or uses powers of two; returns their number, 0 if it is not a list. */
-static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
-{
-    size_t count = 0;
-    if (*text == '\0')
-        text = "8,16,32,64,128,256,512,1024";
-    for (const char *at = text;; at++) {
-        char *end;
-        const long long size = strtoll(at, &end, 10);
-        if (end == at || size < 1 || size > 1 << 24 || count == SWEEP_MAX)
-            return 0;
-        out[count++] = size;
-        at = end;
-        if (*at != ',')
-            return *at == '\0' ? count : 0;
-    }
-}
-
 /* Compiles the step for each batch size: memory, and cycles per sample. */
 static fg_status sweep(json_t *o, fg_recipe *r, fg_error *err)
 {
-    int64_t sizes[SWEEP_MAX];
     double cycles[SWEEP_MAX];
     fg_fit_data data = r->fit_data;
     json_t *list = json_array();
-    const size_t count = sweep_sizes(r->plan_options.sweep, sizes);
+    const fg_ints sizes = r->plan_options.sweep;
     fg_status status = FG_OK;
-    for (size_t i = 0; i < count && status == FG_OK; i++) {
+    for (size_t i = 0; i < sizes.count && status == FG_OK; i++) {
         fg_plan plan;
-        data.batch_size = sizes[i];
+        data.batch_size = sizes.at[i];
         data.global_batch_size = 0;
         status = fg_plan_step(r->trainer, &r->task.task, &data, &plan, err);
         cycles[i] = plan.cycles;
         json_t *one =
-            json_pack("{s:I, s:b}", "batch_size", (json_int_t)sizes[i], "fits", (int)plan.fits);
+            json_pack("{s:I, s:b}", "batch_size", (json_int_t)sizes.at[i], "fits", (int)plan.fits);
         put(one, "hbm_needed_bytes", fgi_json_count(plan.hbm_needed_bytes));
         put(one, "cycles", fgi_json_real(plan.cycles));
-        put(one, "cycles_per_sample", fgi_json_real(plan.cycles / (double)sizes[i]));
+        put(one, "cycles_per_sample", fgi_json_real(plan.cycles / (double)sizes.at[i]));
         put(one, "estimated_step_s", fgi_json_real(plan.step_s));
         (void)json_array_append_new(list, one);
         fg_plan_fini(&plan);
     }
-    const int64_t from = status == FG_OK ? fg_plan_saturation_batch(sizes, cycles, count) : 0;
+    const int64_t from =
+        status == FG_OK ? fg_plan_saturation_batch(sizes.at, cycles, sizes.count) : 0;
     put(o, "sweep", list);
     put(o, "saturation_batch", from > 0 ? json_integer(from) : json_null());
     return status;
@@ -183,7 +163,7 @@ static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
             fgi_plan_put_input(o, r, &plan);
         status = search(o, r, err);
     }
-    if (status == FG_OK && r->plan_options.sweep != NULL)
+    if (status == FG_OK && r->plan_options.sweep.count > 0)
         status = sweep(o, r, err);
     fg_plan_fini(&plan);
     return status;
@@ -219,25 +199,27 @@ void fgi_run_plan_fail(fg_recipe *r)
 
 fg_status fgi_run_plan_check(const fg_plan_options *options, fg_error *err)
 {
-    int64_t sizes[SWEEP_MAX];
+    const fg_ints *sizes = &options->sweep;
+    const fg_loader_rate *l = &options->loader;
+    bool is_good = sizes->count <= SWEEP_MAX;
     if (options->topology == NULL)
         return fgi_fail(err, FG_EINVAL, "to plan, name a machine: set topology");
-    FGI_TRY(fgi_plan_input_check(options->input_rate, err));
-    if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
-        return FG_OK;
-    return fgi_fail(err, FG_EINVAL,
-                    "--sweep=%s: expected batch sizes separated by commas, at most %d",
-                    options->sweep, SWEEP_MAX);
+    for (size_t i = 0; is_good && i < sizes->count; i++)
+        is_good = sizes->at[i] >= 1 && sizes->at[i] <= LARGEST_BATCH;
+    if (!is_good)
+        return fgi_fail(err, FG_EINVAL, "sweep: expected at most %d batch sizes from 1 to %d",
+                        SWEEP_MAX, LARGEST_BATCH);
+    if (signbit(l->samples_per_s) || !isfinite(l->samples_per_s) || !(l->stage_fraction >= 0) ||
+        l->stage_fraction > 1 || (l->stage != NULL && *l->stage == '\0'))
+        return fgi_fail(err, FG_EINVAL,
+                        "loader: expected a number of samples per second above 0, the name of a "
+                        "stage, and a fraction from 0 to 1");
+    return FG_OK;
 }
 
 /* ---- the input rate -------------------------------------------------------------------------- */
 
 static const double measured_for_s = 1;
-
-static void put_real(json_t *o, const char *key, double value)
-{
-    (void)json_object_set_new(o, key, fgi_json_real(value));
-}
 
 /* The number of parts into which hosts divide a batch for loading: the number of hosts, unless the
  * devices of several hosts use the same samples. */
@@ -259,49 +241,17 @@ fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t b
     return fg_input_rate_measure(samples, &options, seconds, out, err);
 }
 
-/* The loader's rate: measured, or as given, "SAMPLES_PER_S" or "SAMPLES_PER_S,STAGE,FRACTION". */
-typedef struct loader_rate {
-    double samples_per_s, spent; /* of the loader's time, in the slowest stage */
-    char stage[16];              /* "": not known */
-} loader_rate;
-
-static bool parse_rate(const char *text, loader_rate *out)
-{
-    char *end;
-    *out = (loader_rate){.samples_per_s = fgi_strtod(text, &end)};
-    if (end == text || !(out->samples_per_s > 0) || !isfinite(out->samples_per_s))
-        return false;
-    if (*end == '\0')
-        return true;
-    const size_t size = *end == ',' ? strcspn(end + 1, ",") : 0;
-    if (size == 0 || size >= sizeof(out->stage) || end[1 + size] != ',')
-        return false;
-    memcpy(out->stage, end + 1, size);
-    const char *fraction = end + size + 2;
-    out->spent = fgi_strtod(fraction, &end);
-    return end != fraction && *end == '\0' && out->spent >= 0 && out->spent <= 1;
-}
-
-fg_status fgi_plan_input_check(const char *text, fg_error *err)
-{
-    loader_rate rate;
-    if (text == NULL || parse_rate(text, &rate))
-        return FG_OK;
-    return fgi_fail(err, FG_EINVAL,
-                    "--input-rate=%s: expected a number of samples per second above 0", text);
-}
-
-static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts, loader_rate *out,
-                           fg_error *err)
+/* Measures the loader, unless its rate is given. */
+static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts,
+                           fg_loader_rate *loader, fg_error *err)
 {
     fg_input_rate rate;
-    if (r->plan_options.input_rate != NULL && parse_rate(r->plan_options.input_rate, out))
+    if (loader->samples_per_s > 0)
         return FG_OK;
     const int64_t batch = (plan->global_batch_size + parts - 1) / parts;
     FGI_TRY(fgi_run_input_rate(r->c, r->data.train, batch, measured_for_s, &rate, err));
-    *out = (loader_rate){.samples_per_s = rate.samples_per_s};
-    const char *stage = fg_loader_slowest_stage(&rate.stages, &out->spent);
-    (void)fgi_snprintf(out->stage, sizeof(out->stage), "%s", stage != NULL ? stage : "");
+    loader->samples_per_s = rate.samples_per_s;
+    loader->stage = fg_loader_slowest_stage(&rate.stages, &loader->stage_fraction);
     return FG_OK;
 }
 
@@ -318,7 +268,7 @@ void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool i
     if (workers != FG_AUTO && workers != 0 && workers < processors)
         (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %d here",
                            processors);
-    if (*stage != '\0')
+    if (stage != NULL)
         (void)fgi_snprintf(where, sizeof where, " and spends %.0f %% of the loader's time on %s",
                            100 * spent, fgi_input_words(stage));
     if (fraction > 100)
@@ -332,7 +282,7 @@ void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool i
             words, sizeof words,
             "%s delivers %.2g %% of the required rate%s, so the devices would wait: %s", host,
             fmin(100 * fraction, 99), where, advice);
-    (void)json_object_set_new(o, "input_verdict", json_string(words));
+    put(o, "input_verdict", json_string(words));
 }
 
 static double bytes_per_sample(const fg_dataset *samples)
@@ -346,30 +296,30 @@ static double bytes_per_sample(const fg_dataset *samples)
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan)
 {
     fg_error err = {0};
-    loader_rate rate;
+    fg_loader_rate loader = r->plan_options.loader;
     const fg_client_info *info = fg_client_info_of(fg_trainer_client(r->trainer));
     const int parts = parts_of(info);
     const double needed = (double)plan->global_batch_size / plan->step_s, host = needed / parts;
     const double bytes = bytes_per_sample(r->data.train);
     if (!isfinite(needed))
         return;
-    put_real(o, "input_needed_samples_per_s", needed);
-    put_real(o, "input_host_samples_per_s", host);
-    if (find_rate(r, plan, parts, &rate, &err) != FG_OK) {
-        put_real(o, "input_measured_samples_per_s", (double)NAN);
-        (void)json_object_set_new(o, "input_verdict", json_string(err.message));
+    put(o, "input_needed_samples_per_s", fgi_json_real(needed));
+    put(o, "input_host_samples_per_s", fgi_json_real(host));
+    if (find_rate(r, plan, parts, &loader, &err) != FG_OK) {
+        put(o, "input_measured_samples_per_s", fgi_json_real((double)NAN));
+        put(o, "input_verdict", json_string(err.message));
         return;
     }
-    put_real(o, "input_needed_bytes_per_s", needed * bytes);
-    put_real(o, "input_host_bytes_per_s", host * bytes);
-    put_real(o, "input_measured_samples_per_s", rate.samples_per_s);
-    put_real(o, "input_measured_bytes_per_s", rate.samples_per_s * bytes);
-    put_real(o, "input_sample_bytes", bytes);
-    if (*rate.stage != '\0') {
-        (void)json_object_set_new(o, "input_stage", json_string(rate.stage));
-        put_real(o, "input_stage_fraction", rate.spent);
+    put(o, "input_needed_bytes_per_s", fgi_json_real(needed * bytes));
+    put(o, "input_host_bytes_per_s", fgi_json_real(host * bytes));
+    put(o, "input_measured_samples_per_s", fgi_json_real(loader.samples_per_s));
+    put(o, "input_measured_bytes_per_s", fgi_json_real(loader.samples_per_s * bytes));
+    put(o, "input_sample_bytes", fgi_json_real(bytes));
+    if (loader.stage != NULL) {
+        put(o, "input_stage", json_string(loader.stage));
+        put(o, "input_stage_fraction", fgi_json_real(loader.stage_fraction));
     }
-    put_real(o, "input_fraction", rate.samples_per_s / host);
-    fgi_plan_put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1, rate.stage,
-                         rate.spent);
+    put(o, "input_fraction", fgi_json_real(loader.samples_per_s / host));
+    fgi_plan_put_verdict(o, r, loader.samples_per_s / host, info->host_count == 1, loader.stage,
+                         loader.stage_fraction);
 }

@@ -16,15 +16,13 @@ fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
 fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
                              double seconds, fg_input_rate *out, fg_error *err);
 /* Adds the rate of the loader, measured for about a second unless it is given
- * (fg_plan_options.input_rate), and the rates that the planned step requires for all devices and
+ * (fg_plan_options.loader), and the rates that the planned step requires for all devices and
  * for those of one host, to the machine's object. Does nothing if the step time is unknown. */
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 /* Adds the conclusion from the ratio of delivered to required rate, as text. is_alone: there is one
- * host; stage: the loader's slowest ("": not known), in which it spends that part of its time. */
+ * host; stage: the loader's slowest (NULL: not known), in which it spends that part of its time. */
 void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
                           const char *stage, double spent);
-/* Checks fg_plan_options.input_rate. */
-fg_status fgi_plan_input_check(const char *text, fg_error *err);
 /* Checks the options. */
 fg_status fgi_run_plan_check(const fg_plan_options *options, fg_error *err);
 /* Sets r->plan to the error that ended the run, unless it is set. */
