@@ -64,6 +64,12 @@ void fg_pack_built_fini(fg_pack_built *built)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
+static void on_signal(int number) { (void)fgi_signal_set_catch(&fgi_packer_signals, number); }
+
+fgi_signal_set fgi_packer_signals = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .at = {{SIGINT, on_signal}, {SIGTERM, on_signal}, {SIGHUP, on_signal}}};
+
 void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total)
 {
     meter->start = start;
@@ -73,7 +79,7 @@ void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t tota
 
 bool fgi_packer_meter_report(fgi_packer_meter *m, int64_t done, int64_t bad, uint64_t size_bytes)
 {
-    if (fgi_packer_signals_caught())
+    if (atomic_load(&fgi_packer_signals.caught) != 0)
         return false;
     if (m->progress == NULL)
         return true;
