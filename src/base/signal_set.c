@@ -5,13 +5,20 @@
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
 
-static void install(fgi_signal *s)
+static bool install(const fgi_signal *s, struct sigaction *before)
 {
     struct sigaction action = {.sa_handler = s->handler, .sa_flags = SA_RESTART};
     (void)sigemptyset(&action.sa_mask);
-    s->is_ours = sigaction(s->number, NULL, &s->before) == 0 && s->before.sa_handler != SIG_IGN &&
-                 (s->handler != SIG_IGN || s->before.sa_handler == SIG_DFL) &&
-                 sigaction(s->number, &action, NULL) == 0;
+    return sigaction(s->number, NULL, before) == 0 && before->sa_handler != SIG_IGN &&
+           (s->handler != SIG_IGN || before->sa_handler == SIG_DFL) &&
+           sigaction(s->number, &action, NULL) == 0;
+}
+
+static void restore(const fgi_signal *s, const struct sigaction *before)
+{
+    struct sigaction now;
+    if (sigaction(s->number, NULL, &now) == 0 && now.sa_handler == s->handler)
+        (void)sigaction(s->number, before, NULL);
 }
 
 void fgi_signal_set_hold(fgi_signal_set *set, const void *user)
@@ -21,20 +28,19 @@ void fgi_signal_set_hold(fgi_signal_set *set, const void *user)
         atomic_store(&set->caught, 0);
         if (set->prepare != NULL)
             set->prepare(user);
-        for (fgi_signal *s = set->at; s->number != 0; s++)
-            install(s);
+        for (int i = 0; set->at[i].number != 0; i++)
+            set->is_ours[i] = install(&set->at[i], &set->before[i]);
     }
     (void)pthread_mutex_unlock(&set->lock);
 }
 
 void fgi_signal_set_release(fgi_signal_set *set)
 {
-    struct sigaction now;
     (void)pthread_mutex_lock(&set->lock);
     if (--set->users == 0) {
-        for (fgi_signal *s = set->at; s->number != 0; s++)
-            if (s->is_ours && sigaction(s->number, NULL, &now) == 0 && now.sa_handler == s->handler)
-                (void)sigaction(s->number, &s->before, NULL);
+        for (int i = 0; set->at[i].number != 0; i++)
+            if (set->is_ours[i])
+                restore(&set->at[i], &set->before[i]);
         if (set->prepare != NULL)
             set->prepare(NULL);
     }
@@ -45,8 +51,8 @@ bool fgi_signal_set_catch(fgi_signal_set *set, int number)
 {
     int none = 0;
     const bool is_first = atomic_compare_exchange_strong(&set->caught, &none, number);
-    for (fgi_signal *s = set->at; s->number != 0; s++)
-        if (s->number == number)
-            (void)sigaction(number, &s->before, NULL);
+    for (int i = 0; set->at[i].number != 0; i++)
+        if (set->at[i].number == number)
+            (void)sigaction(number, &set->before[i], NULL);
     return is_first;
 }

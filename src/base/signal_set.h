@@ -11,11 +11,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+enum { FGI_SIGNALS = 6 };
+
 typedef struct fgi_signal {
     int number;                  /* 0: no more signals */
     void (*handler)(int number); /* SIG_IGN: only in place of the default action */
-    struct sigaction before;     /* written before the handler is installed */
-    bool is_ours;
 } fgi_signal;
 
 /* A static object: `lock` (PTHREAD_MUTEX_INITIALIZER), `at` and `prepare` are set, the rest is 0.
@@ -27,7 +27,9 @@ typedef struct fgi_signal_set {
     void (*prepare)(const void *user);
     int users;
     atomic_int caught; /* the first signal that came since the first user, 0: none */
-    fgi_signal at[6];
+    fgi_signal at[FGI_SIGNALS];
+    struct sigaction before[FGI_SIGNALS]; /* written before the handler is installed */
+    bool is_ours[FGI_SIGNALS];
 } fgi_signal_set;
 
 /* Installs the handlers, except for signals that the program ignores. */
