@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <math.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -118,18 +117,11 @@ const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t s
     return out;
 }
 
-/* The current width of the terminal. */
-static int columns_of(FILE *out)
-{
-    struct winsize size = {0};
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-}
-
 bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
 {
     char line[160];
     const bool is_end = progress->done == progress->total;
-    const int width = columns_of(stream) - 1;
+    const int width = (int)fgi_terminal_columns(stream, 80) - 1;
     (void)fg_pack_progress_text(progress, line, sizeof(line));
     if (isatty(fileno(stream)))
         (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width, line, is_end ? "\n" : "");
