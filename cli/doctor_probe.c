@@ -1,7 +1,6 @@
 /* doctor_probe.c - installed plugins, the compile cache, and read throughput.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "checkup.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/thread.h"
 
 void checkup_find(checkup *d, fg_severity severity, const char *code, const char *command,
@@ -57,7 +57,7 @@ static void find_version(checkup_plugin *p)
     static const char *const names[] = {"libtpu-", "jax_cuda13_pjrt-", "jax_cuda12_pjrt-",
                                         "xla_cpu_pjrt-"};
     DIR *list = opendir(folder);
-    for (struct dirent *e = list != NULL ? readdir(list) : NULL; e != NULL; e = readdir(list))
+    for (const struct dirent *e; (e = fgi_folder_next(&list)) != NULL;)
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
             const size_t size = strlen(names[i]);
             const char *end = strstr(e->d_name, ".dist-info");
@@ -67,8 +67,6 @@ static void find_version(checkup_plugin *p)
                 (void)fgi_snprintf(p->version, sizeof(p->version), "%.*s",
                                    (int)(end - e->d_name - (ptrdiff_t)size), e->d_name + size);
         }
-    if (list != NULL)
-        (void)closedir(list);
 }
 
 static void find_plugin(checkup_plugin *p, const char *accelerator)
@@ -107,15 +105,13 @@ static void find_plugins(checkup *d)
 static void count_cache(checkup *d, const char *folder)
 {
     DIR *list = opendir(folder);
-    for (struct dirent *e = list != NULL ? readdir(list) : NULL; e != NULL; e = readdir(list)) {
+    for (const struct dirent *e; (e = fgi_folder_next(&list)) != NULL;) {
         struct stat info;
         if (fstatat(dirfd(list), e->d_name, &info, 0) == 0 && S_ISREG(info.st_mode)) {
             d->cache_files++;
             d->cache_bytes += info.st_size;
         }
     }
-    if (list != NULL)
-        (void)closedir(list);
 }
 
 /* The default folder of cached programs (fg_client_options.cache_dir). The folder, or its nearest
@@ -185,23 +181,17 @@ static void read_file(reader *r, int folder, const char *name)
 
 static void read_folder(reader *r, int parent, const char *name, int depth)
 {
-    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-    if (list == NULL) {
-        if (fd >= 0)
-            (void)close(fd);
-        return;
-    }
-    for (struct dirent *e = readdir(list); e != NULL && !has_enough(r); e = readdir(list)) {
+    DIR *list = fgi_folder_open_at(parent, name, 0);
+    const int fd = list != NULL ? dirfd(list) : -1;
+    for (const struct dirent *e; (e = fgi_folder_next(&list)) != NULL;) {
         struct stat info;
-        if (e->d_name[0] == '.' || fstatat(fd, e->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        if (has_enough(r) || fstatat(fd, e->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISREG(info.st_mode))
             read_file(r, fd, e->d_name);
         else if (S_ISDIR(info.st_mode) && depth < DEPTH)
             read_folder(r, fd, e->d_name, depth + 1);
     }
-    (void)closedir(list);
 }
 
 static void measure(checkup *d, const char *folder)

@@ -9,11 +9,11 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "input/json_file.h"
 #include "recipe/folder/run_dir.h"
 #include "doc/doc.h"
@@ -169,14 +169,6 @@ static fg_status read_state(follower *f, fg_error *err)
     return FG_OK;
 }
 
-static void wait_for(double seconds)
-{
-    const double whole = floor(seconds);
-    const struct timespec time = {.tv_sec = (time_t)whole,
-                                  .tv_nsec = (long)((seconds - whole) * 1e9)};
-    (void)nanosleep(&time, NULL);
-}
-
 /* Looks once more after the run has ended. */
 static fg_status follow(follower *f, fg_error *err)
 {
@@ -186,7 +178,7 @@ static fg_status follow(follower *f, fg_error *err)
         if (!is_live && !was_live)
             break;
         was_live = is_live;
-        wait_for(f->o->every_s > 0 ? f->o->every_s : 0.5);
+        fgi_sleep(f->o->every_s > 0 ? f->o->every_s : 0.5);
     }
     FGI_TRY(read_state(f, err));
     if (f->seen.size == 0 && strcmp(f->state, "unknown") == 0)
@@ -202,10 +194,7 @@ fg_status follow_run(const char *folder, const follow_options *options, const ch
 {
     follower f = {.folder = folder, .o = options, .state = "unknown"};
     *out_state = f.state;
-    if (!fgi_file_exists(folder))
-        return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
-                        folder);
-    FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
+    FGI_TRY(fgi_run_dir_need(folder, err));
     f.path = cli_need(fgi_path_join(folder, "metrics.jsonl"));
     const fg_status status = follow(&f, err);
     *out_state = f.state;

@@ -40,20 +40,6 @@ static void print_aliases(FILE *out, const cli_command *command, const char *lea
         (void)fprintf(out, "%s%s%s", i == 0 ? lead : ", ", i == 0 ? "other names: " : "", alias);
 }
 
-/* Breaks lines between words; an empty line separates paragraphs. */
-static void print_wrapped(FILE *out, const char *text)
-{
-    size_t column = 0;
-    while (*text != '\0') {
-        const size_t size = strcspn(text, " \n");
-        const char *before = column == 0 ? "" : column + 1 + size > COLUMNS ? "\n" : " ";
-        column = *before == ' ' ? column + 1 + size : size;
-        (void)fprintf(out, "%s%.*s%s", before, (int)size, text, text[size] == '\n' ? "\n" : "");
-        column = text[size] == '\n' ? 0 : column;
-        text += size + (text[size] != '\0');
-    }
-}
-
 /* ---- --help ---------------------------------------------------------------------------------- */
 
 static void print_option(FILE *out, char letter, const char *form, const char *help)
@@ -88,9 +74,12 @@ void cli_print_help(FILE *out, const cli_command *command)
     (void)fprintf(out, "\n\n%s", command->summary);
     print_aliases(out, command, "\n\n");
     (void)fputs("\n\n", out);
+    fgi_buf text = {0};
     if (command->details != NULL) {
-        print_wrapped(out, command->details);
-        (void)fputs("\n\n", out);
+        fgi_buf_wrap(&text, command->details, COLUMNS, "");
+        fgi_buf_puts(&text, "\n\n");
+        (void)fputs(cli_need(text.data), out);
+        fgi_buf_clear(&text);
     }
     for (const cli_command *const *c = command->subcommands; c != NULL && *c != NULL; c++)
         (void)fprintf(out, "  %-12s %-26s %s\n%s", (*c)->name, (*c)->arguments, (*c)->summary,
@@ -102,16 +91,15 @@ void cli_print_help(FILE *out, const cli_command *command)
     for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
         print_option(out, o->letter, cli_option_form(o), o->help);
     print_option(out, 'h', "help", "show this help");
-    if (!command->takes_config)
-        return;
-    (void)fputs(
-        "\nconfiguration keys by section (--section.key=value); `fulgurite help config` explains\n"
-        "all of them, `fulgurite help config trainer` those of one section:\n",
-        out);
-    fgi_buf names = {0};
-    key_help_put_names(&names);
-    (void)fputs(cli_need(names.data), out);
-    fgi_buf_fini(&names);
+    if (command->takes_config) {
+        fgi_buf_puts(&text,
+                     "\nconfiguration keys by section (--section.key=value); `fulgurite help "
+                     "config` explains\nall of them, `fulgurite help config trainer` those "
+                     "of one section:\n");
+        key_help_put_names(&text);
+        (void)fputs(cli_need(text.data), out);
+    }
+    fgi_buf_fini(&text);
 }
 
 /* ---- man pages ------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* init_files.c - detects the format of a data file or folder from file names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,8 +26,7 @@ size_t init_count_names(const char *folder, const char *ends, char **out)
 {
     size_t count = 0;
     DIR *entries = opendir(folder);
-    const struct dirent *entry;
-    while (entries != NULL && (entry = readdir(entries)) != NULL) { /* the stream is not shared */
+    for (const struct dirent *entry; (entry = fgi_folder_next(&entries)) != NULL;) {
         const char *name = entry->d_name;
         const bool is_other = is_table(name) && strstr(name, "submission") != NULL; /* Kaggle's */
         if (!fgi_ends_in_one_of(name, ends) || is_other)
@@ -39,8 +37,6 @@ size_t init_count_names(const char *folder, const char *ends, char **out)
         }
         count++;
     }
-    if (entries != NULL)
-        (void)closedir(entries);
     return count;
 }
 

@@ -210,20 +210,14 @@ bool init_photos_are_named(const fg_catalog *catalog, const char **out_name, siz
 
 char *init_name(const char *data, const char *suffix)
 {
-    size_t end = strlen(data);
-    while (end > 1 && data[end - 1] == '/')
-        end--;
-    size_t start = end;
-    while (start > 0 && data[start - 1] != '/')
-        start--;
-    const int stem = (int)strcspn(data + start, "./");
-    return cli_printf("%.*s%s", stem > 0 ? stem : 3, stem > 0 ? data + start : "run", suffix);
+    const char *name = fgi_path_name(data).data;
+    const int stem = (int)strcspn(name, "./");
+    return cli_printf("%.*s%s", stem > 0 ? stem : 3, stem > 0 ? name : "run", suffix);
 }
 
 static bool is_plain(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           strchr("_-./,:=+@%", c) != NULL || (unsigned char)c >= 0x80;
+    return fgi_is_alnum(c) || strchr("_-./,:=+@%", c) != NULL || (unsigned char)c >= 0x80;
 }
 
 void init_put_word(fgi_buf *out, const char *word)

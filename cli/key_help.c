@@ -9,7 +9,8 @@
 #include "base/print.h"
 #include "option/option.h"
 
-enum { HELP_WIDTH = 98, HELP_INDENT = 6 };
+enum { HELP_WIDTH = 98 };
+static const char indent[] = "      ";
 
 /* Length of "trainer" in "trainer.seed", 0 for a key at the top. */
 static size_t section_size(const fgi_config_key *key)
@@ -28,51 +29,28 @@ static bool is_new_section(size_t index)
     return size != section_size(before) || strncmp(key->path, before->path, size) != 0;
 }
 
-/* Wraps words into lines of HELP_WIDTH characters, indented by `indent` spaces; the first line
- * already has `used` characters. */
-static void print_wrapped(fgi_buf *out, const char *words, int indent, int used)
-{
-    while (*words != '\0') {
-        const int size = (int)strcspn(words, " ");
-        if (used + 1 + size > HELP_WIDTH) {
-            fgi_buf_printf(out, "\n%*s", indent - 1, "");
-            used = indent - 1;
-        }
-        fgi_buf_printf(out, " %.*s", size, words);
-        used += 1 + size;
-        words += size;
-        words += strspn(words, " ");
-    }
-    fgi_buf_putc(out, '\n');
-}
-
 void key_help_put_names(fgi_buf *out)
 {
-    char names[2048];
-    for (size_t i = 0; i < fgi_config_table_built_in()->count;) {
-        const size_t size = section_size(&fgi_config_table_built_in()->keys[i]);
-        const char *section = size > 0 ? fgi_config_table_built_in()->keys[i].path : "";
-        size_t used = 0;
-        do {
-            const char *name =
-                fgi_config_table_built_in()->keys[i].path + (size > 0 ? size + 1 : 0);
-            used += (size_t)fgi_snprintf(names + used, sizeof(names) - used, "%s ", name);
-        } while (++i < fgi_config_table_built_in()->count && !is_new_section(i) &&
-                 used < sizeof(names) - 128);
-        fgi_buf_printf(out, "  %-10.*s", (int)size, section);
-        print_wrapped(out, names, 13, 12);
+    for (size_t i = 0; i < fgi_config_table_built_in()->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_built_in()->keys[i];
+        const size_t size = section_size(key);
+        if (is_new_section(i))
+            fgi_buf_printf(out, "%s  %-11.*s", i > 0 ? "\n" : "", (int)size, key->path);
+        fgi_buf_wrap(out, key->path + size + (size > 0), HELP_WIDTH, "             ");
     }
+    fgi_buf_putc(out, '\n');
 }
 
 static void print_key(fgi_buf *out, const fgi_config_key *key)
 {
     char words[2 * FGI_CONFIG_WORDS], spellings[256];
     (void)fgi_option_spellings(key->option, spellings, sizeof(spellings));
-    fgi_buf_printf(out, "  --%s=%s\n%*s", key->path, key->option->example, HELP_INDENT - 1, "");
+    fgi_buf_printf(out, "  --%s=%s\n%s", key->path, key->option->example, indent);
     (void)fgi_snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", fgi_config_explain(key),
                        fgi_config_type(key), spellings[0] != '\0' ? "; also accepted: " : "",
                        spellings, key->option->initial != NULL ? key->option->initial : "none");
-    print_wrapped(out, words, HELP_INDENT, HELP_INDENT - 1);
+    fgi_buf_wrap(out, words, HELP_WIDTH, indent);
+    fgi_buf_putc(out, '\n');
 }
 
 /* A row that a list can name, such as a callback, and its options. */
@@ -80,15 +58,16 @@ static void print_row(fgi_buf *out, const fg_entry *entry)
 {
     char words[FGI_CONFIG_WORDS], type[512];
     fgi_buf_printf(out, "  %s:", entry->name);
-    print_wrapped(out, entry->help, HELP_INDENT, 3 + (int)strlen(entry->name));
+    fgi_buf_wrap(out, entry->help, HELP_WIDTH, indent);
     for (size_t i = 0; i < entry->option_count; i++) {
         const fg_option *option = &entry->options[i];
         (void)fgi_snprintf(words, sizeof(words), "%s: %s [%s; default: %s]", option->name,
                            option->help, fg_option_type(option, type, sizeof(type)),
                            option->initial != NULL ? option->initial : "none");
-        fgi_buf_printf(out, "%*s", HELP_INDENT - 1, "");
-        print_wrapped(out, words, HELP_INDENT + 2, HELP_INDENT - 1);
+        fgi_buf_printf(out, "\n%s", indent);
+        fgi_buf_wrap(out, words, HELP_WIDTH, "        ");
     }
+    fgi_buf_putc(out, '\n');
 }
 
 /* The rows that a list can name: all those of the key `about`, or the row with that name. */

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "base/library.h"
 #include "base/print.h"
 #include "recipe/folder/run_dir.h"
@@ -206,22 +206,18 @@ static fg_status start(server *s, const char *port_text, struct MHD_Daemon **out
 
 static void serve(const server *s, show_fn *show, void *self)
 {
-    static const struct timespec pause = {.tv_nsec = 200000000};
     char line[96];
     (void)fgi_snprintf(line, sizeof line, "the report is at http://127.0.0.1:%d/ (Ctrl-C ends)\n",
                        s->port);
     for (const char *text = line; show(self, text); text = "")
-        (void)nanosleep(&pause, NULL);
+        fgi_sleep(0.2);
 }
 
 fg_status serve_run(const char *folder, const char *port, show_fn *show, void *self, fg_error *err)
 {
     server s = {.folder = folder};
     struct MHD_Daemon *daemon = NULL;
-    if (!fgi_file_exists(folder))
-        return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
-                        folder);
-    FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
+    FGI_TRY(fgi_run_dir_need(folder, err));
     FGI_TRY(start(&s, port, &daemon, err));
     serve(&s, show, self);
     http.stop(daemon);

@@ -7,10 +7,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "other_run.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -71,16 +69,11 @@ static fg_status consider_entry(char *take_folder, bool deep, candidate *best, f
 /* Considers the runs in a folder; with `deep`, also those of the sweeps in it. */
 static fg_status consider_all(const char *parent, bool deep, candidate *best, fg_error *err)
 {
-    DIR *stream = opendir(parent);
+    DIR *folder = opendir(parent);
     fg_status status = FG_OK;
-    const struct dirent *entry;
-    while (stream != NULL && status == FG_OK && (entry = readdir(stream)) != NULL) {
-        if (entry->d_name[0] == '.')
-            continue;
-        status = consider_entry(cli_need(fgi_path_join(parent, entry->d_name)), deep, best, err);
-    }
-    if (stream != NULL)
-        (void)closedir(stream);
+    for (const struct dirent *e; (e = fgi_folder_next(&folder)) != NULL;)
+        if (status == FG_OK)
+            status = consider_entry(cli_need(fgi_path_join(parent, e->d_name)), deep, best, err);
     return status;
 }
 
@@ -118,25 +111,14 @@ static fg_status find(const char *run, char **out, fg_error *err)
     return FG_OK;
 }
 
-/* "process 12 on host 'a'" */
-static const char *name(const fgi_holder *who, char *out, size_t size)
-{
-    if (who->pid > 0)
-        (void)fgi_snprintf(out, size, "process %lld on host '%s'", (long long)who->pid, who->host);
-    else
-        (void)fgi_snprintf(out, size, "another process");
-    return out;
-}
-
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Repeats the request if it is gone while the run continues: the lock's owner had just taken it. */
 static fg_status wait_for_end(const char *folder, double timeout_s, fg_error *err)
 {
-    const struct timespec pause = {.tv_nsec = 100000000};
     const int64_t begin = fgi_now_ns();
     fgi_holder who;
-    char by[320];
+    char by[FGI_HOLDER_WORDS];
     while (may_run(fgi_lock_look(folder, &who))) {
         if (!fgi_stop_is_asked(folder))
             FGI_TRY(fgi_stop_ask(folder, err));
@@ -144,8 +126,8 @@ static fg_status wait_for_end(const char *folder, double timeout_s, fg_error *er
             return fgi_fail(err, FG_EINVAL,
                             "'%s': %s has not stopped within %g s; the request remains, and takes "
                             "effect between two steps",
-                            folder, name(&who, by, sizeof by), timeout_s);
-        (void)nanosleep(&pause, NULL);
+                            folder, fgi_holder_words(&who, by), timeout_s);
+        fgi_sleep(0.1);
     }
     fgi_stop_forget(folder); /* made again as the run was ending */
     return FG_OK;
@@ -176,18 +158,18 @@ static void say_end(const char *folder, const stop_options *o)
 static fg_status stop(const char *folder, const stop_options *o, fg_error *err)
 {
     fgi_holder who;
-    char by[320];
+    char by[FGI_HOLDER_WORDS];
     const fgi_lock_state state = fgi_lock_look(folder, &who);
     if (state == FGI_LOCK_DEAD)
         return fgi_fail(err, FG_ENOTFOUND,
                         "'%s': no run is training there: %s was, and ended without releasing the "
                         "folder (it was killed or crashed); the next run can use it",
-                        folder, name(&who, by, sizeof by));
+                        folder, fgi_holder_words(&who, by));
     if (state == FGI_LOCK_FREE)
         return fgi_fail(err, FG_ENOTFOUND, "'%s': no run is training there", folder);
     FGI_TRY(fgi_stop_ask(folder, err));
     (void)fprintf(
-        o->talk, "'%s': asked %s to save and stop%s\n", folder, name(&who, by, sizeof by),
+        o->talk, "'%s': asked %s to save and stop%s\n", folder, fgi_holder_words(&who, by),
         state == FGI_LOCK_UNKNOWN ? "; whether it still runs cannot be seen from this host" : "");
     if (o->no_wait)
         return FG_OK;

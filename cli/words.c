@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+
+#include "base/print.h"
 
 enum { LEAST_COLUMNS = 30 };
 
@@ -73,11 +73,10 @@ const cli_option cli_common[] = {
 
 bool cli_has_color(FILE *out)
 {
-    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *none = getenv("NO_COLOR");
     if (strcmp(color, "auto") != 0)
         return strcmp(color, "always") == 0;
-    return (none == NULL || *none == '\0') && term != NULL && *term != '\0' &&
-           strcmp(term, "dumb") != 0 && isatty(fileno(out)) == 1;
+    return (none == NULL || *none == '\0') && fgi_is_terminal(out);
 }
 
 void cli_put_colored(cli_color code, const char *text)
@@ -101,8 +100,6 @@ bool cli_is_utf8(void)
 
 int cli_columns(FILE *out)
 {
-    struct winsize size = {0};
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return 80;
-    return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
+    const int columns = (int)fgi_terminal_columns(out, 80);
+    return columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns;
 }

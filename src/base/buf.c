@@ -60,6 +60,23 @@ void fgi_buf_trim(fgi_buf *buf)
         buf->data[--buf->size] = '\0';
 }
 
+void fgi_buf_wrap(fgi_buf *buf, const char *text, size_t width, const char *start)
+{
+    for (size_t size; *text != '\0'; text += size + (text[size] != '\0')) {
+        size_t used = 0; /* bytes of the last line */
+        while (used < buf->size && buf->data[buf->size - 1 - used] != '\n')
+            used++;
+        const bool has_gap = used == 0 || buf->data[buf->size - 1] == ' ';
+        size = strcspn(text, " \n");
+        const bool is_full = used > strlen(start) && used + !has_gap + size > width;
+        fgi_buf_printf(buf, "%s%s%.*s%s",
+                       is_full   ? "\n"
+                       : has_gap ? ""
+                                 : " ",
+                       is_full ? start : "", (int)size, text, text[size] == '\n' ? "\n" : "");
+    }
+}
+
 void fgi_buf_add(fgi_buf *buf, const void *bytes, size_t size)
 {
     if (!reserve(buf, size))

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -257,6 +256,15 @@ fg_status fgi_folder_make(const char *path, fg_error *err)
     return status;
 }
 
+DIR *fgi_folder_open_at(int at, const char *name, int flags)
+{
+    const int fd = openat(at, name, flags | O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL && fd >= 0)
+        (void)close(fd);
+    return folder;
+}
+
 /* Removes `name` in the folder `at` (AT_FDCWD: the current folder) with all its content. */
 static int remove_tree(int at, const char *name)
 {
@@ -264,13 +272,9 @@ static int remove_tree(int at, const char *name)
         return 0;
     if (errno != EISDIR && errno != EPERM) /* Linux returns EISDIR for a folder, POSIX EPERM */
         return errno == ENOENT ? 0 : -1;
-    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (folder == NULL) {
-        if (fd >= 0)
-            (void)close(fd);
+    DIR *folder = fgi_folder_open_at(at, name, O_NOFOLLOW);
+    if (folder == NULL)
         return -1;
-    }
     int failure = 0;
     for (;;) {
         errno = 0;
@@ -278,7 +282,7 @@ static int remove_tree(int at, const char *name)
         if (entry == NULL)
             break;
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            remove_tree(fd, entry->d_name) != 0) {
+            remove_tree(dirfd(folder), entry->d_name) != 0) {
             failure = errno;
             break;
         }
@@ -292,6 +296,19 @@ static int remove_tree(int at, const char *name)
 fg_status fgi_folder_remove(const char *path, fg_error *err)
 {
     return remove_tree(AT_FDCWD, path) == 0 ? FG_OK : fgi_fail_errno(err, "remove", path);
+}
+
+const struct dirent *fgi_folder_next(DIR **folder)
+{
+    const struct dirent *entry = NULL;
+    do
+        entry = *folder != NULL ? readdir(*folder) : NULL;
+    while (entry != NULL && entry->d_name[0] == '.');
+    if (entry == NULL && *folder != NULL) {
+        (void)closedir(*folder);
+        *folder = NULL;
+    }
+    return entry;
 }
 
 bool fgi_file_exists(const char *path)
@@ -310,6 +327,16 @@ bool fgi_is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+fgi_str fgi_path_name(const char *path)
+{
+    size_t end = strlen(path), begin;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/';)
+        begin--;
+    return (fgi_str){path + begin, end - begin};
 }
 
 char *fgi_path_join(const char *folder, const char *name)

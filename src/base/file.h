@@ -5,7 +5,9 @@
 #ifndef FGI_BASE_FILE_H
 #define FGI_BASE_FILE_H
 
+#include <dirent.h>
 #include <fulgurite/base.h>
+#include "base/text.h"
 
 /* A read-only mapping. A zero-initialized one is empty and may be unmapped. */
 typedef struct fgi_mapping {
@@ -44,6 +46,12 @@ fg_status fgi_file_refuse(const char *path, const void *data, size_t size, uint6
                           fg_error *err);
 fg_status fgi_file_refuse_open(const char *path, int fd, uint64_t file_size, fg_error *err);
 
+/* Opens the folder `name` in the folder `at`, with further flags; NULL: errno says why. */
+DIR *fgi_folder_open_at(int at, const char *name, int flags);
+/* The next entry that is not hidden of a folder (opendir; NULL: it has none). After the last one,
+ * returns NULL and closes it. One thread at a time. */
+const struct dirent *fgi_folder_next(DIR **folder);
+
 /* Whether fg_file_write can write a file: checks the type of the path, that its folder exists, and
  * permissions, and changes nothing. Errors: FG_EIO (the message has the reason), FG_ENOMEM.
  * Thread-safe. */
@@ -58,6 +66,8 @@ enum { FGI_PATH_BYTES = 4096 };
 /* Writes "folder/name" to out. Error: FG_EIO (longer than that). */
 fg_status fgi_path_put(const char *folder, const char *name, char out[FGI_PATH_BYTES],
                        fg_error *err);
+/* The last name in a path, without the slashes behind it: "b" of "a/b/". */
+fgi_str fgi_path_name(const char *path);
 bool fgi_exists_in(const char *folder, const char *name);
 /* The folder of `path` ("." if it has none) as a new string (fgi_free), or NULL when out of memory.
  */

@@ -4,7 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/print.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* glibc and musl return a static object for "C": it uses no memory and need not be freed. */
 static locale_t plain(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
@@ -42,6 +45,18 @@ int fgi_fprintf(FILE *out, const char *format, ...)
 }
 
 const char *fgi_errno_text(int number) { return strerror_l(number, plain()); }
+
+bool fgi_is_terminal(FILE *out)
+{
+    const char *term = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): read only */
+    return isatty(fileno(out)) == 1 && term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+}
+
+size_t fgi_terminal_columns(FILE *out, size_t otherwise)
+{
+    struct winsize size = {0};
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+}
 
 const char *fgi_bytes_words(double bytes)
 {

@@ -26,6 +26,11 @@ int fgi_fprintf(FILE *out, const char *format, ...) FG_PRINTF(2, 3);
  * the thread's next call. */
 const char *fgi_errno_text(int number);
 
+/* Whether it is a terminal that can return to the start of the line, and the current number of its
+ * columns; `otherwise` if that is unknown. */
+bool fgi_is_terminal(FILE *out);
+size_t fgi_terminal_columns(FILE *out, size_t otherwise);
+
 /* A size in decimal units, "12 B", "3.4 kB", "1.2 GB"; "?" if it is negative or NaN (unknown). In a
  * buffer of the thread that its next seven calls do not overwrite. */
 const char *fgi_bytes_words(double bytes);

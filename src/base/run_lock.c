@@ -9,12 +9,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "base/print.h"
 #include "base/text.h"
 
@@ -97,13 +97,7 @@ fg_status fgi_stop_ask(const char *run_dir, fg_error *err)
     return FG_OK;
 }
 
-bool fgi_stop_is_asked(const char *run_dir)
-{
-    char *path = fgi_path_join(run_dir, "stop");
-    const bool is_asked = path != NULL && access(path, F_OK) == 0;
-    fgi_free(path);
-    return is_asked;
-}
+bool fgi_stop_is_asked(const char *run_dir) { return fgi_exists_in(run_dir, "stop"); }
 
 void fgi_stop_forget(const char *run_dir)
 {
@@ -127,15 +121,21 @@ static fg_status write_holder(int fd, const char *path, fg_error *err)
     return fgi_write_all(fd, path, text, (size_t)size, err);
 }
 
+const char *fgi_holder_words(const fgi_holder *who, char out[FGI_HOLDER_WORDS])
+{
+    (void)snprintf(out, FGI_HOLDER_WORDS,
+                   who->pid > 0 ? "process %lld on host '%s'" : "another process",
+                   (long long)who->pid, who->host);
+    return out;
+}
+
 static fg_status in_use(const char *run_dir, const fgi_holder *who, fg_error *err)
 {
-    char by[320] = "another process";
-    if (who->pid > 0)
-        (void)snprintf(by, sizeof by, "process %lld on host '%s'", (long long)who->pid, who->host);
+    char by[FGI_HOLDER_WORDS];
     return fgi_fail(err, FG_EINVAL,
                     "'%s' is in use: %s is training there\n"
                     "wait until it has finished, or choose another folder",
-                    run_dir, by);
+                    run_dir, fgi_holder_words(who, by));
 }
 
 /* Without locks, a process of this machine can still be detected. */
@@ -153,13 +153,12 @@ static fg_status do_without(int fd, const char *run_dir, fg_error *err)
 /* Tries again for a moment: a process that looks at the lock holds it very briefly. */
 static int try_lock(int fd)
 {
-    const struct timespec pause = {.tv_nsec = 20000000};
     for (int i = 0;; i++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return 0;
         if (errno != EWOULDBLOCK || i == 2)
             return errno;
-        (void)nanosleep(&pause, NULL);
+        fgi_sleep(0.02);
     }
 }
 

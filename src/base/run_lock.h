@@ -28,6 +28,9 @@ typedef enum fgi_lock_state {
     FGI_LOCK_UNKNOWN /* recorded by another host, whose locks and processes are not visible here */
 } fgi_lock_state;
 
+/* "process 12 on host 'a'", or "another process". */
+enum { FGI_HOLDER_WORDS = 320 };
+const char *fgi_holder_words(const fgi_holder *who, char out[FGI_HOLDER_WORDS]);
 /* Reads the record from the open lock file. */
 fgi_holder fgi_holder_read(int fd);
 

@@ -77,6 +77,13 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+void fgi_sleep(double seconds)
+{
+    const time_t whole = (time_t)seconds;
+    const struct timespec time = {whole, (long)((seconds - (double)whole) * 1e9)};
+    (void)nanosleep(&time, NULL);
+}
+
 int64_t fgi_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
 double fgi_wall_time(void) { return (double)read_clock(CLOCK_REALTIME) * 1e-9; }

@@ -25,6 +25,7 @@ void fgi_monitor_fini(pthread_mutex_t *mutex, pthread_cond_t *cond);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 int64_t fgi_now_ns(void);
+void fgi_sleep(double seconds);
 static inline double fgi_now_s(void) { return (double)fgi_now_ns() * 1e-9; }
 /* Seconds since 1970-01-01T00:00:00Z: the system's clock, which may be set back. */
 double fgi_wall_time(void);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "data/npy.h"
 #include "input/json_file.h"
 
 static const char *const suffixes[] = {[FGI_PREDICTION_CSV] = ".csv",
@@ -248,33 +249,16 @@ void fgi_prediction_put_end(fgi_prediction_format format, int64_t count, fgi_buf
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* The header of a .npy file, version 1.0, padded to a multiple of 64 bytes (NEP 1). */
-static void put_npy_header(const fg_predictions *rows, int64_t count, fgi_buf *out)
-{
-    fgi_buf dict = {0};
-    fgi_buf_printf(&dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ",", count);
-    for (int i = 1; i < rows->type.rank; i++)
-        fgi_buf_printf(&dict, "%s %" PRId64, i > 1 ? "," : "", rows->type.dim[i]);
-    fgi_buf_puts(&dict, "), }");
-    while ((10 + dict.size + 1) % 64 != 0 && !dict.failed)
-        fgi_buf_putc(&dict, ' ');
-    fgi_buf_add(out, "\x93NUMPY\x01\x00", 8);
-    fgi_buf_putc(out, (char)((dict.size + 1) & 0xff));
-    fgi_buf_putc(out, (char)((dict.size + 1) >> 8));
-    fgi_buf_add(out, dict.data, dict.size);
-    fgi_buf_putc(out, '\n');
-    out->failed |= dict.failed;
-    fgi_buf_fini(&dict);
-}
-
 static fg_status put_npy(fgi_prediction_file *f, const fg_predictions *rows, fg_error *err)
 {
     if (f->expected < 0)
         return fgi_fail(
             err, FG_EUNSUPPORTED,
             "'%s': the number of samples is not known: write .csv, .tsv, .json or .jsonl", f->path);
+    fg_type all = rows->type;
+    all.dim[0] = f->expected;
     if (!f->has_begun)
-        put_npy_header(rows, f->expected, &f->text);
+        fgi_npy_put_header(&f->text, &all, "f4");
     fgi_buf_add(&f->text, (const char *)rows->data, fg_type_bytes(&rows->type));
     return FG_OK;
 }

@@ -125,15 +125,7 @@ static fg_status complete(const fg_catalog_options *options, fg_catalog_options 
     set_default(&out->label_feature, "image/class/label");
     set_default(&out->text_feature, "image/class/text");
     set_default(&out->name_feature, "image/filename");
-    const bool has_names = out->class_names != NULL;
-    if (out->class_count < 0 || out->class_count > FGI_CLASSES_MAX ||
-        has_names != (out->class_count > 0))
-        return fgi_fail(err, FG_EINVAL, "fg_catalog_open: class_names and class_count disagree");
-    for (int64_t i = 0; i < out->class_count; i++)
-        if (out->class_names[i] == NULL)
-            return fgi_fail(err, FG_EINVAL, "fg_catalog_open: class_names[%lld] is NULL",
-                            (long long)i);
-    return FG_OK;
+    return fgi_check_class_names("fg_catalog_open", out->class_names, out->class_count, err);
 }
 
 static fg_status build(fg_catalog *c, const char *path, const fg_catalog_options *options,

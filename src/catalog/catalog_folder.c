@@ -146,8 +146,6 @@ static void close_listing(listing *l)
 {
     if (l->folder != NULL)
         (void)closedir(l->folder);
-    else if (l->fd >= 0)
-        (void)close(l->fd);
     fgi_free(l->list);
     fgi_arena_fini(&l->names);
 }
@@ -155,11 +153,11 @@ static void close_listing(listing *l)
 /* Lists the folder `name` in the folder `at`. out->fd remains open; close_listing in any case. */
 static fg_status open_listing(const walk *w, int at, const char *name, listing *out)
 {
-    *out = (listing){.fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (out->fd < 0)
+    *out = (listing){.folder = fgi_folder_open_at(at, name, 0)};
+    if (out->folder == NULL)
         return fail_folder(w, "open", w->err);
-    out->folder = fdopendir(out->fd);
-    return out->folder != NULL ? read_entries(w, out) : fail_folder(w, "open", w->err);
+    out->fd = dirfd(out->folder);
+    return read_entries(w, out);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -393,13 +391,10 @@ static fg_status visit_classes(walk *w, const listing *l)
  * link to a folder, which may be a loop. */
 static bool has_image(int at, const char *name, int depth)
 {
-    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (folder == NULL) {
-        if (fd >= 0)
-            (void)close(fd);
+    DIR *folder = fgi_folder_open_at(at, name, 0);
+    if (folder == NULL)
         return true;
-    }
+    const int fd = dirfd(folder);
     bool has = false;
     for (const struct dirent *next; !has && (next = readdir(folder)) != NULL;) {
         const entry e = entry_of(fd, next);

@@ -6,6 +6,7 @@
 #include "catalog/draft.h"
 
 #include <fulgurite/data.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
@@ -14,6 +15,17 @@
 #include "base/print.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
+
+fg_status fgi_check_class_names(const char *what, const char *const *names, int64_t count,
+                                fg_error *err)
+{
+    if (count < 0 || count > FGI_CLASSES_MAX || (names != NULL) != (count > 0))
+        return fgi_fail(err, FG_EINVAL, "%s: class_names and class_count disagree", what);
+    for (int64_t i = 0; i < count; i++)
+        if (names[i] == NULL)
+            return fgi_fail(err, FG_EINVAL, "%s: class_names[%" PRId64 "] is NULL", what, i);
+    return FG_OK;
+}
 
 const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES])
 {

@@ -173,6 +173,10 @@ fg_status fgi_catalog_read_ends(const fg_catalog *catalog, int64_t index, void *
  * cannot be found. */
 double fgi_catalog_changed_s(const fg_catalog *catalog, int64_t index);
 
+/* FG_EINVAL unless there are `count` names, or no list for 0. `what` is for the message. */
+fg_status fgi_check_class_names(const char *what, const char *const *names, int64_t count,
+                                fg_error *err);
+
 /* The escaped form of a name in `shown`, which is returned. */
 const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES]);
 /* "'cat', 'dog' and 7 more", as many as fit in shown[size], which is returned. */

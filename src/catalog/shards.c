@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "catalog/shards.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -277,14 +276,13 @@ static fg_status add_folder(const char *path, bool (*is_shard)(const char *name)
     if (folder == NULL)
         return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
-    for (const struct dirent *e; status == FG_OK && (e = readdir(folder)) != NULL;)
-        if (e->d_name[0] != '.' && /* the stream is used by this thread only */
+    for (const struct dirent *e; (e = fgi_folder_next(&folder)) != NULL;)
+        if (status == FG_OK &&
             (is_shard != NULL ? is_shard(e->d_name) : fnmatch(pattern, e->d_name, 0) == 0)) {
             char *file = fgi_path_join(path, e->d_name);
             status = file == NULL ? fgi_no_memory(err) : add_shard(out, file, err);
             fgi_free(file);
         }
-    (void)closedir(folder);
     if (status == FG_OK && out->count == first)
         return fgi_fail(err, FG_ENOTFOUND, "no file in the folder '%s' matches '%s'", path,
                         pattern);

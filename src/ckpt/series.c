@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/series.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -57,14 +56,9 @@ static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error 
     DIR *stream = opendir(folder);
     if (!stream)
         return fgi_fail_errno(err, "open", folder);
-    for (;;) {
-        const struct dirent *found = readdir(stream); /* the stream is used by this thread only */
-        if (!found || status != FG_OK)
-            break;
-        if (found->d_name[0] != '.')
-            status = visit(self, folder, found->d_name, err);
-    }
-    (void)closedir(stream);
+    for (const struct dirent *e; (e = fgi_folder_next(&stream)) != NULL;)
+        if (status == FG_OK)
+            status = visit(self, folder, e->d_name, err);
     return status;
 }
 

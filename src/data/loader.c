@@ -53,7 +53,7 @@ struct fg_loader {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* signaled when there are rows to claim, or when stopping */
     pthread_cond_t ready; /* signaled when the batch that the consumer waits for is ready */
-    bool has_lock, has_work, has_ready;
+    bool has_lock, has_ready;
 
     slot *slots;
     int slot_count;
@@ -644,10 +644,8 @@ static fg_status make_slots(fg_loader *loader, fg_error *err)
 
 static fg_status make_lock(fg_loader *loader, fg_error *err)
 {
-    FGI_TRY(fgi_mutex_init(&loader->lock, err));
+    FGI_TRY(fgi_monitor_init(&loader->lock, &loader->work, err));
     loader->has_lock = true;
-    FGI_TRY(fgi_cond_init(&loader->work, err));
-    loader->has_work = true;
     FGI_TRY(fgi_cond_init(&loader->ready, err));
     loader->has_ready = true;
     return FG_OK;
@@ -728,10 +726,8 @@ void fg_loader_destroy(fg_loader *loader)
     fgi_stream_destroy(loader->stream);
     if (loader->has_ready)
         (void)pthread_cond_destroy(&loader->ready);
-    if (loader->has_work)
-        (void)pthread_cond_destroy(&loader->work);
     if (loader->has_lock)
-        (void)pthread_mutex_destroy(&loader->lock);
+        fgi_monitor_fini(&loader->lock, &loader->work);
     fg_dataset_destroy(loader->dataset);
     fgi_free(loader->threads);
     fgi_free((void *)loader->by_number);

@@ -401,25 +401,6 @@ fg_status fg_npy_load(const char *x_path, const char *y_path, const fg_npy_optio
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Magic, version 1.0, length, dictionary, spaces and a newline up to a multiple of 64. */
-static void write_header(fgi_buf *buf, const fg_type *type, const char *code)
-{
-    const char order = fg_dtype_size(type->dtype) == 1 ? '|' : '<';
-    fgi_buf_add(buf, "\x93NUMPY\x01\x00\x00\x00", 10);
-    fgi_buf_printf(buf, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, code);
-    for (int i = 0; i < type->rank; i++)
-        fgi_buf_printf(buf, "%s%" PRId64, i == 0 ? "" : ", ", type->dim[i]);
-    fgi_buf_puts(buf, type->rank == 1 ? ",), }" : "), }");
-    while (buf->size % 64 != 63 && !buf->failed)
-        fgi_buf_putc(buf, ' ');
-    fgi_buf_putc(buf, '\n');
-    if (buf->failed)
-        return;
-    const size_t length = buf->size - 10;
-    buf->data[8] = (char)(length & 0xff);
-    buf->data[9] = (char)(length >> 8);
-}
-
 fg_status fgi_npy_header(const char *name, const fg_type *type, fgi_buf *out, fg_error *err)
 {
     const char *code = NULL;
@@ -434,7 +415,7 @@ fg_status fgi_npy_header(const char *name, const fg_type *type, fgi_buf *out, fg
         is_valid = type->dim[i] >= 0;
     if (!is_valid || fg_type_bytes(type) == SIZE_MAX)
         return fgi_fail(err, FG_EINVAL, "'%s': the shape of the array is invalid", name);
-    write_header(out, type, code);
+    fgi_npy_put_header(out, type, code);
     return FG_OK;
 }
 

@@ -23,6 +23,9 @@ fg_status fgi_npy_parse(const char *name, const unsigned char *data, size_t size
  * FG_EINVAL; running out of memory is kept in out->failed. */
 fg_status fgi_npy_header(const char *name, const fg_type *type, fgi_buf *out, fg_error *err);
 
+/* The same without checks, to an empty buffer; `code`: the dtype's kind and bytes, as in '<f4'. */
+void fgi_npy_put_header(fgi_buf *buf, const fg_type *type, const char *code);
+
 /* Whether a path is that of a .npz archive, "a.npz", or of an array in it, "a.npz:x". */
 bool fgi_npz_is(const char *path);
 /* Whether the archive "a.npz" can be opened and has an array with this name, without ".npy". */

@@ -106,19 +106,6 @@ fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *c
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-static fg_status check_class_names(const fg_pack_dataset_options *o, fg_error *err)
-{
-    const bool has_names = o->class_names != NULL;
-    if (o->class_count < 0 || o->class_count > FGI_CLASSES_MAX || has_names != (o->class_count > 0))
-        return fgi_fail(err, FG_EINVAL,
-                        "fg_pack_dataset_create: class_names and class_count disagree");
-    for (int64_t i = 0; i < o->class_count; i++)
-        if (o->class_names[i] == NULL)
-            return fgi_fail(err, FG_EINVAL,
-                            "fg_pack_dataset_create: class_names[%" PRId64 "] is NULL", i);
-    return FG_OK;
-}
-
 /* The index of a name; -1: none. Searched from `start`: lists usually have the same order. */
 static int64_t find_class(const fg_pack_dataset_options *o, const char *name, int64_t start)
 {
@@ -136,7 +123,7 @@ static fg_status map_classes(fgi_pack_samples *s, fg_error *err)
     const fg_pack_dataset_options *o = &s->options;
     const int64_t count = fg_pack_info_of(s->pack)->class_count;
     int64_t next = 0;
-    FGI_TRY(check_class_names(o, err));
+    FGI_TRY(fgi_check_class_names("fg_pack_dataset_create", o->class_names, o->class_count, err));
     if (o->class_count == 0 || count == 0)
         return FG_OK;
     s->class_of = fgi_calloc((size_t)count, sizeof *s->class_of);

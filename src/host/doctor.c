@@ -101,7 +101,8 @@ static char *field(char *text, const char *name)
         if (strncmp(line, name, size) != 0)
             continue;
         char *value = line + size + strspn(line + size, " \t");
-        return *value == ':' ? value + 1 + strspn(value + 1, " \t") : NULL;
+        if (*value == ':')
+            return value + 1 + strspn(value + 1, " \t");
     }
     return NULL;
 }
@@ -265,18 +266,14 @@ static bool says_google(const fg_host *host)
 }
 
 /* The value of a line "NAME: 'value'" of tpu-env. */
-static bool env_value(const char *text, const char *name, char *out, size_t size)
+static bool env_value(char *text, const char *name, char *out, size_t size)
 {
-    const size_t length = strlen(name);
-    for (const char *line = text; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
-        if (strncmp(line, name, length) != 0 || line[length] != ':')
-            continue;
-        const char *value = line + length + 1;
-        value += strspn(value, " '\"");
-        (void)snprintf(out, size, "%.*s", (int)strcspn(value, "'\"\r\n"), value);
-        return out[0] != '\0';
-    }
-    return false;
+    const char *value = field(text, name);
+    if (value == NULL)
+        return false;
+    value += strspn(value, "'\"");
+    (void)snprintf(out, size, "%.*s", (int)strcspn(value, "'\"\r\n"), value);
+    return out[0] != '\0';
 }
 
 /* An attribute of the instance from the metadata server, or from a file in a test. False if it

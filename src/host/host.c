@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "host/host.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "host/tpu.h"
 
 const char *fgi_host_variable(const fgi_host *host, const char *name)
@@ -78,11 +78,8 @@ bool fgi_host_list(const fgi_host *host, const char *path, fgi_host_name_fn *eac
     if (!folder)
         return false;
     bool goes_on = true;
-    for (struct dirent *e = readdir(folder); e && goes_on; e = readdir(folder)) {
-        if (e->d_name[0] != '.')
-            goes_on = each(self, e->d_name);
-    }
-    (void)closedir(folder);
+    for (const struct dirent *e; (e = fgi_folder_next(&folder)) != NULL;)
+        goes_on = goes_on && each(self, e->d_name);
     return true;
 }
 

@@ -265,17 +265,6 @@ static fg_status find_experiment(mlflow *m, fg_error *err)
     return status;
 }
 
-static const char *base_name(fgi_arena *arena, const char *path)
-{
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    return fgi_arena_printf(arena, "%.*s", (int)(end - begin), path + begin);
-}
-
 /* The part of a text of at most `size` bytes that is UTF-8. */
 static size_t cut_size(const char *text, size_t size)
 {
@@ -324,7 +313,10 @@ static fg_status create_run(mlflow *m, fg_error *err)
 {
     answer got;
     const fg_log_start *start = &m->start;
-    const char *name = m->run_name != NULL ? m->run_name : base_name(&m->ids, start->run_dir);
+    const fgi_str folder = fgi_path_name(start->run_dir);
+    const char *name = m->run_name != NULL
+                           ? m->run_name
+                           : fgi_arena_printf(&m->ids, "%.*s", (int)folder.size, folder.data);
     if (name == NULL)
         return fgi_no_memory(err);
     fg_status status =

@@ -163,7 +163,7 @@ fg_tensor fg_cast(fg_tensor a, fg_dtype dtype)
 
 /* ---- two operands ---------------------------------------------------------------------------- */
 
-static bool agree(fgi_infer *c)
+bool fgi_infer_agree(fgi_infer *c)
 {
     const fg_type *a = c->in[0], *b = c->in[1];
     if (a->dtype != b->dtype)
@@ -177,7 +177,7 @@ static bool binary_number(fgi_infer *c)
 {
     if (c->in[0]->dtype == FG_BOOL)
         return fgi_infer_fail(c, FG_EDTYPE, "expected a numeric dtype, not bool: cast it first");
-    return agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
+    return fgi_infer_agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
 static bool binary_float(fgi_infer *c)
@@ -191,7 +191,7 @@ static bool binary_bits(fgi_infer *c)
 {
     if (fg_dtype_is_float(c->in[0]->dtype))
         return fgi_infer_fail(c, FG_EDTYPE, "expected bool or an integer dtype");
-    return agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
+    return fgi_infer_agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
 static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)

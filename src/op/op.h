@@ -77,6 +77,9 @@ fg_tensor fgi_nonfinite(fg_tensor a);
 
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
 
+/* Fails unless two operands have the same type (elementwise.c). */
+bool fgi_infer_agree(fgi_infer *c);
+
 /* dtypes under the trace's precision (upcast.c). The operand of a matmul or a convolution in the
  * dtype that these compute in. */
 fg_tensor fgi_for_matmul(fg_tensor a);

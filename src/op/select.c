@@ -8,12 +8,7 @@
 
 static bool compare_infer(fgi_infer *c)
 {
-    const fg_type *a = c->in[0], *b = c->in[1];
-    if (a->dtype != b->dtype)
-        return fgi_infer_fail(c, FG_EDTYPE, "the dtypes differ: cast one of them");
-    if (!fgi_same_shape(a, b))
-        return fgi_infer_fail(c, FG_ESHAPE, "the shapes cannot be broadcast");
-    return fgi_infer_ok(c, FG_BOOL, a->rank, a->dim);
+    return fgi_infer_agree(c) && fgi_infer_ok(c, FG_BOOL, c->in[0]->rank, c->in[0]->dim);
 }
 
 static void compare_emit(fgi_emit *e, const char *direction)

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/pack_export.h>
 #include <string.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -92,7 +91,7 @@ static void remove_abandoned(const char *target)
     char *parent = fgi_path_parent(target);
     DIR *folder = parent != NULL ? opendir(parent) : NULL;
     fg_error ignored;
-    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+    for (const struct dirent *entry; (entry = fgi_folder_next(&folder)) != NULL;) {
         if (fgi_temporary_base(entry->d_name, SUFFIX) != strlen(name) ||
             strncmp(entry->d_name, name, strlen(name)) != 0 ||
             !fgi_temporary_is_abandoned(parent, entry->d_name))
@@ -102,8 +101,6 @@ static void remove_abandoned(const char *target)
             (void)fgi_folder_remove(path, &ignored);
         fgi_free(path);
     }
-    if (folder != NULL)
-        (void)closedir(folder);
     fgi_free(parent);
 }
 

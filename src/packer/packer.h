@@ -7,6 +7,7 @@
 #include <fulgurite/packer.h>
 #include "base/buf.h"
 #include "base/rng.h"
+#include "base/signal_set.h"
 #include "image/jpeg_markers.h"
 
 enum { FGI_PACKER_MEASURED = 512 /* samples whose pixels are measured */ };
@@ -174,16 +175,12 @@ typedef struct fgi_packer_meter {
 } fgi_packer_meter;
 
 void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total);
+/* The first one ends a build that handles signals after the current sample, so that the message can
+ * say what remains. */
+extern fgi_signal_set fgi_packer_signals;
 /* False if the function says to stop, or a signal has come. */
 bool fgi_packer_meter_report(fgi_packer_meter *meter, int64_t done, int64_t bad,
                              uint64_t size_bytes);
-
-/* ---- packer_signals.c ------------------------------------------------------------------------ */
-
-/* While a build handles SIGINT, SIGTERM and SIGHUP: whether one has come. Calls are counted. */
-void fgi_packer_signals_catch(void);
-void fgi_packer_signals_release(void);
-bool fgi_packer_signals_caught(void);
 
 /* ---- packer_metadata.c ----------------------------------------------------------------------- */
 

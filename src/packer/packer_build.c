@@ -618,10 +618,10 @@ fg_status fg_pack_build(const char *source, const char *out_path,
         return fgi_fail(err, FG_EINVAL, "fg_pack_build: source or out_path is NULL");
     FGI_TRY(fgi_packer_options(options, &b.plan.o, err));
     if (b.plan.o.handle_signals)
-        fgi_packer_signals_catch();
+        fgi_signal_set_hold(&fgi_packer_signals, NULL);
     const fg_status status = build_any(&b, out, err);
     if (b.plan.o.handle_signals)
-        fgi_packer_signals_release();
+        fgi_signal_set_release(&fgi_packer_signals);
     return status;
 }
 
@@ -691,9 +691,9 @@ fg_status fg_pack_check_source(const char *source, const fg_pack_build_options *
     o->val_fraction = o->test_fraction = 0;
     o->skip_bad = true;
     if (o->handle_signals)
-        fgi_packer_signals_catch();
+        fgi_signal_set_hold(&fgi_packer_signals, NULL);
     const fg_status status = check_source(&b, out, err);
     if (o->handle_signals)
-        fgi_packer_signals_release();
+        fgi_signal_set_release(&fgi_packer_signals);
     return status;
 }

@@ -19,7 +19,7 @@ struct fgi_packer_crew {
     int64_t total;        /* tasks */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool has_mutex, has_cond, is_over;
+    bool has_monitor, is_over;
     int64_t next, taken; /* task to start; task that the writer has, plus 1 */
     slot *slots;
     int64_t slot_count;
@@ -70,10 +70,8 @@ static void *work(void *self)
 static fg_status create(fgi_packer_crew *c, fg_error *err)
 {
     const int count = (int)c->plan->o.thread_count;
-    FGI_TRY(fgi_mutex_init(&c->mutex, err));
-    c->has_mutex = true;
-    FGI_TRY(fgi_cond_init(&c->changed, err));
-    c->has_cond = true;
+    FGI_TRY(fgi_monitor_init(&c->mutex, &c->changed, err));
+    c->has_monitor = true;
     c->slot_count = 2 * (int64_t)count + 2;
     c->slots = fgi_calloc((size_t)c->slot_count, sizeof(*c->slots));
     c->threads = fgi_calloc((size_t)count, sizeof(*c->threads));
@@ -125,7 +123,7 @@ void fgi_packer_crew_destroy(fgi_packer_crew *c)
 {
     if (c == NULL)
         return;
-    if (c->has_mutex && c->has_cond) {
+    if (c->has_monitor) {
         (void)pthread_mutex_lock(&c->mutex);
         c->is_over = true;
         (void)pthread_cond_broadcast(&c->changed);
@@ -135,10 +133,8 @@ void fgi_packer_crew_destroy(fgi_packer_crew *c)
         fgi_thread_join(c->threads[i]);
     for (int64_t i = 0; c->slots != NULL && i < c->slot_count; i++)
         fgi_packer_output_fini(&c->slots[i].output);
-    if (c->has_cond)
-        (void)pthread_cond_destroy(&c->changed);
-    if (c->has_mutex)
-        (void)pthread_mutex_destroy(&c->mutex);
+    if (c->has_monitor)
+        fgi_monitor_fini(&c->mutex, &c->changed);
     fgi_free(c->slots);
     fgi_free(c->threads);
     fgi_free(c);

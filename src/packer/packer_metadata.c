@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/print.h"
 #include "input/json_file.h"
@@ -87,13 +88,8 @@ static json_t *classes_json(const counts *c)
 /* The last component of a path: the same wherever the source is. */
 static json_t *name_of(const char *path)
 {
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    size_t start = end;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    json_t *name = json_stringn(path + start, end - start);
+    const fgi_str last = fgi_path_name(path);
+    json_t *name = json_stringn(last.data, last.size);
     return name != NULL ? name : json_string("");
 }
 

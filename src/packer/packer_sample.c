@@ -105,11 +105,9 @@ static fg_status decode_with(sample *s, fg_image_decode_options *options, fg_err
     return FG_OK;
 }
 
-/* Decodes the file at the size at which it is stored. */
-static fg_status decode(sample *s, fg_error *err)
+static fg_status decode(sample *s, fg_image_decode_options *options, fg_error *err)
 {
-    fg_image_decode_options options = {.presize = s->plan->o.presize};
-    FGI_TRY(decode_with(s, &options, err));
+    FGI_TRY(decode_with(s, options, err));
     if (s->is_measured)
         measure(s, &s->tools->image);
     return FG_OK;
@@ -121,10 +119,7 @@ static fg_status check_file(sample *s, fg_error *err)
     fg_image_decode_options options = {.min_width = 1, .min_height = 1};
     if (s->is_measured)
         options.presize = (fg_image_presize){.rule = FG_IMAGE_PRESIZE_SHORT, .size = MEASURED_SIDE};
-    FGI_TRY(decode_with(s, &options, err));
-    if (s->is_measured)
-        measure(s, &s->tools->image);
-    return FG_OK;
+    return decode(s, &options, err);
 }
 
 /* ---- encoding -------------------------------------------------------------------------------- */
@@ -239,13 +234,19 @@ static fg_status put_file(sample *s, fg_error *err)
     return end_record(s, 0, s->info.width, s->info.height, err);
 }
 
+/* Ends a record of the file's own pixels. */
+static fg_status end_own(sample *s, fg_error *err)
+{
+    if (s->is_measured)
+        FGI_TRY(check_file(s, err));
+    return end_record(s, 0, s->info.width, s->info.height, err);
+}
+
 /* FG_EINVAL if the JPEG cannot be transcoded. */
 static fg_status put_transcoded(sample *s, fg_error *err)
 {
     FGI_TRY(put_segments(s, s->file, s->size, err));
-    if (s->is_measured)
-        FGI_TRY(check_file(s, err));
-    return end_record(s, 0, s->info.width, s->info.height, err);
+    return end_own(s, err);
 }
 
 /* The coefficients of the JPEG itself. FG_EUNSUPPORTED if it is not YCbCr. */
@@ -254,9 +255,7 @@ static fg_status put_own_coefficients(sample *s, fg_error *err)
     const size_t begin = s->out->bytes.size;
     FGI_TRY(fgi_jpeg_coefficients_write(s->name, s->file, s->size, &s->out->bytes, err));
     FGI_TRY(put_flags(s, 0, begin, err));
-    if (s->is_measured)
-        FGI_TRY(check_file(s, err));
-    return end_record(s, 0, s->info.width, s->info.height, err);
+    return end_own(s, err);
 }
 
 bool fgi_packer_is_kept(const fgi_packer_plan *plan, const fg_image_info *info)
@@ -303,7 +302,7 @@ static fg_status put_image(sample *s, fg_error *err)
     const bool is_tolerated = status == FG_EFORMAT && s->plan->o.tolerate_corruption;
     if (status != FG_EINVAL && status != FG_EUNSUPPORTED && !is_tolerated)
         return status;
-    FGI_TRY(decode(s, err));
+    FGI_TRY(decode(s, &(fg_image_decode_options){.presize = s->plan->o.presize}, err));
     return put_pixels(s, 0, &s->tools->image, err);
 }
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <math.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -64,6 +63,12 @@ void fg_pack_built_fini(fg_pack_built *built)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
+static void on_signal(int number) { (void)fgi_signal_set_catch(&fgi_packer_signals, number); }
+
+fgi_signal_set fgi_packer_signals = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .at = {{SIGINT, on_signal}, {SIGTERM, on_signal}, {SIGHUP, on_signal}}};
+
 void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total)
 {
     meter->start = start;
@@ -73,7 +78,7 @@ void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t tota
 
 bool fgi_packer_meter_report(fgi_packer_meter *m, int64_t done, int64_t bad, uint64_t size_bytes)
 {
-    if (fgi_packer_signals_caught())
+    if (atomic_load(&fgi_packer_signals.caught) != 0)
         return false;
     if (m->progress == NULL)
         return true;
@@ -112,18 +117,11 @@ const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t s
     return out;
 }
 
-/* The current width of the terminal. */
-static int columns_of(FILE *out)
-{
-    struct winsize size = {0};
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-}
-
 bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
 {
     char line[160];
     const bool is_end = progress->done == progress->total;
-    const int width = columns_of(stream) - 1;
+    const int width = (int)fgi_terminal_columns(stream, 80) - 1;
     (void)fg_pack_progress_text(progress, line, sizeof(line));
     if (isatty(fileno(stream)))
         (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width, line, is_end ? "\n" : "");

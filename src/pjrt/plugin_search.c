@@ -3,7 +3,6 @@
  * in which this library is installed. Folders are read; Python is never run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -97,15 +96,13 @@ static int list_pythons(const char *lib, char names[PYTHONS][32])
 {
     int count = 0;
     DIR *folder = opendir(lib);
-    if (!folder)
-        return 0;
-    for (struct dirent *e = readdir(folder); e && count < PYTHONS; e = readdir(folder)) {
-        if (strncmp(e->d_name, "python3", 7) == 0 && strlen(e->d_name) < sizeof names[0]) {
+    for (const struct dirent *e; (e = fgi_folder_next(&folder)) != NULL;) {
+        if (count < PYTHONS && strncmp(e->d_name, "python3", 7) == 0 &&
+            strlen(e->d_name) < sizeof names[0]) {
             memset(names[count], 0, sizeof names[0]);
             memcpy(names[count++], e->d_name, strlen(e->d_name));
         }
     }
-    closedir(folder);
     qsort(names, (size_t)count, sizeof names[0], newest_first);
     return count;
 }

@@ -3,7 +3,6 @@
  * the program is compiled again; nothing here is an error for the caller.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,7 +175,7 @@ static void prune(const char *folder)
         struct timespec oldest_time = {0};
         char oldest[256] = "", path[FGI_PATH_MAX + 256];
         DIR *dir = opendir(folder);
-        for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        for (const struct dirent *e; (e = fgi_folder_next(&dir)) != NULL;) {
             struct stat st;
             if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
                 !S_ISREG(st.st_mode))
@@ -187,8 +186,6 @@ static void prune(const char *folder)
                 oldest_time = st.st_mtim;
             }
         }
-        if (dir)
-            closedir(dir);
         snprintf(path, sizeof path, "%s/%s", folder, oldest);
         if (total <= FOLDER_LIMIT_BYTES || unlink(path) != 0)
             return;

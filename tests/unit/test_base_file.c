@@ -348,8 +348,48 @@ static void clock_and_conditions_agree(void **state)
     pthread_mutex_destroy(&mutex);
 }
 
+static void the_name_of_a_path(void **state)
+{
+    static const char *const cases[][2] = {{"a/b/", "b"}, {"a/b", "b"}, {"b//", "b"},  {"/b", "b"},
+                                           {"", ""},      {"/", ""},    {"a b", "a b"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const fgi_str name = fgi_path_name(cases[i][0]);
+        if (!fgi_str_equal(name, cases[i][1]))
+            fail_msg("'%s': '%.*s'", cases[i][0], (int)name.size, name.data);
+    }
+}
+
+static void folders_are_listed_without_hidden_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    int seen = 0;
+    (void)state;
+    fgt_write(fgt_path(folder, "1"), "", 0);
+    fgt_write(fgt_path(folder, "2"), "", 0);
+    fgt_write(fgt_path(folder, ".4"), "", 0);
+    DIR *stream = opendir(folder);
+    assert_non_null(stream);
+    for (const struct dirent *e; (e = fgi_folder_next(&stream)) != NULL;)
+        seen += e->d_name[0] - '0';
+    assert_int_equal(seen, 3);
+    assert_null(stream); /* closed */
+    assert_null(fgi_folder_next(&stream));
+}
+
+static void sleeping_takes_as_long(void **state)
+{
+    (void)state;
+    const double begin = fgi_now_s();
+    fgi_sleep(0.02);
+    assert_true(fgi_now_s() - begin >= 0.02);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_of_paths),
+    cmocka_unit_test(the_name_of_a_path),
+    cmocka_unit_test(folders_are_listed_without_hidden_files),
+    cmocka_unit_test(sleeping_takes_as_long),
     cmocka_unit_test(files_are_in_folders),
     cmocka_unit_test(mapping_shows_the_file),
     cmocka_unit_test(unreadable_files_are_named),

@@ -292,11 +292,32 @@ static fg_status use_all(void *self, fg_error *err)
 
 static void each_allocation_may_fail(void **state) { fgt_fault_loop(use_all, &(int){0}); }
 
+/* A word that is longer than a line has its own line. */
+static void text_is_wrapped_between_words(void **state)
+{
+    (void)state;
+    fgi_buf buf = {0};
+    fgi_buf_puts(&buf, "above\n  key:");
+    fgi_buf_wrap(&buf, "one two three  four incomprehensible five\n\nsix", 12, "   ");
+    assert_string_equal(buf.data, "above\n  key: one\n   two three\n   four\n   incomprehensible\n"
+                                  "   five\n\nsix");
+    fgi_buf_wrap(&buf, "seven eight", 9, "   ");
+    assert_string_equal(buf.data + buf.size - strlen("six seven\n   eight"), "six seven\n   eight");
+    fgi_buf_wrap(&buf, "", 9, "   ");
+    assert_string_equal(buf.data + buf.size - strlen("eight"), "eight");
+    fgi_buf_fini(&buf);
+    buf.failed = true;
+    fgi_buf_wrap(&buf, "a b", 1, "");
+    assert_null(buf.data);
+    fgi_buf_fini(&buf);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(blocks_are_counted),
     cmocka_unit_test(impossible_sizes_are_refused),
     cmocka_unit_test(exactly_one_allocation_fails),
     cmocka_unit_test(arrays_grow_by_doubling),
+    cmocka_unit_test(text_is_wrapped_between_words),
     cmocka_unit_test(arena_memory_is_cleared_aligned_and_apart),
     cmocka_unit_test(arena_copies_text),
     cmocka_unit_test(buffer_builds_text),

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/print.h"
 #include "train/progress/progress_text.h"
 
 static const struct {
@@ -15,17 +16,11 @@ static const struct {
 } times[] = {{-1, "00:00"},  {0.4, "00:00"},  {0.6, "00:01"},    {59.7, "01:00"},
              {754, "12:34"}, {3599, "59:59"}, {3600, "1:00:00"}, {363599, "100:59:59"}};
 static const struct {
-    int64_t count;
+    double count;
     const char *text;
-} counts[] = {{0, "0"},
-              {999, "999"},
-              {1000, "1,000"},
-              {123456, "123,456"},
-              {-5, "0"},
-              {1234567, "1,234,567"},
-              {99, "99"},
-              {10000, "10,000"},
-              {INT64_MAX, "9,223,372,036,854,775,807"}};
+} counts[] = {
+    {0, "0"},   {999, "999"},     {1000, "1,000"}, {123456, "123,456"}, {1234567, "1,234,567"},
+    {99, "99"}, {10000, "10,000"}};
 
 static void numbers_and_times(void **state)
 {
@@ -35,10 +30,8 @@ static void numbers_and_times(void **state)
         fgi_progress_time(times[i].seconds, text, sizeof text);
         assert_string_equal(text, times[i].text);
     }
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        fgi_progress_count(counts[i].count, text, sizeof text);
-        assert_string_equal(text, counts[i].text);
-    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        assert_string_equal(fgi_count_words(counts[i].count), counts[i].text);
     const fg_metric metrics[] = {{"train_acc", 0.5}, {"train_loss", 0.123456}, {"lr", 1e-5}};
     fgi_progress_metrics(metrics, 3, "train_", 4, text, sizeof text);
     assert_string_equal(text, "  loss 0.1235  acc 0.5  lr 1e-05");

@@ -17,21 +17,6 @@
 
 enum { COMMENT_WIDTH = 98 };
 
-/* Prints words, wrapped into lines that begin with `start`. */
-static void print_wrapped(fgi_buf *out, const char *start, const char *words)
-{
-    const size_t width = COMMENT_WIDTH - strlen(start);
-    while (*words != '\0') {
-        size_t size = strlen(words);
-        if (size > width)
-            for (size = width; size > 1 && words[size] != ' ';)
-                size--;
-        fgi_buf_printf(out, "%s%.*s\n", start, (int)size, words);
-        words += size;
-        words += strspn(words, " ");
-    }
-}
-
 const char *fgi_config_explain(const fgi_config_key *key)
 {
     static _Thread_local char words[FGI_CONFIG_WORDS];
@@ -59,6 +44,13 @@ static const char *split_path(const char *path, char *out, size_t size)
     return dot != NULL ? dot + 1 : path;
 }
 
+static void print_wrapped(fgi_buf *out, const char *start, const char *words)
+{
+    fgi_buf_puts(out, start);
+    fgi_buf_wrap(out, words, COMMENT_WIDTH, start);
+    fgi_buf_putc(out, '\n');
+}
+
 static const char *initial_of(const fg_option *option)
 {
     return option->initial != NULL ? option->initial : "null";
@@ -66,11 +58,10 @@ static const char *initial_of(const fg_option *option)
 
 static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *indent)
 {
-    char start[16], words[2 * FGI_CONFIG_WORDS];
-    (void)fgi_snprintf(start, sizeof(start), "%s# ", indent);
+    char words[2 * FGI_CONFIG_WORDS];
     (void)fgi_snprintf(words, sizeof(words), "%s [%s; example: %s]", fgi_config_explain(key),
                        fgi_config_type(key), key->option->example);
-    print_wrapped(out, start, words);
+    print_wrapped(out, *indent != '\0' ? "  # " : "# ", words);
 }
 
 /* "NAME: {OPTION: DEFAULT, ...} - help." of each row that a list can name. */

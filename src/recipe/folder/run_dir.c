@@ -2,7 +2,6 @@
  * one: what `last` means in every command.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,13 +46,10 @@ static long newest(const char *stem)
 {
     long highest = 0;
     DIR *folder = opendir("runs");
-    const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) { /* the stream is not shared */
-        const long number = number_of(entry->d_name, stem);
+    for (const struct dirent *e; (e = fgi_folder_next(&folder)) != NULL;) {
+        const long number = number_of(e->d_name, stem);
         highest = number > highest ? number : highest;
     }
-    if (folder != NULL)
-        (void)closedir(folder);
     return highest;
 }
 
@@ -92,20 +88,30 @@ static fg_status given(const fgi_config *c, char **out, fg_error *err)
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 
+/* A new folder, or the newest one if `takes_newest` and there is one. Frees the stem. */
+static fg_status choose(const fgi_config *c, char *take_stem, bool takes_newest,
+                        bool *out_is_claimed, char **out, fg_error *err)
+{
+    fg_status status = FG_OK;
+    *out = NULL;
+    *out_is_claimed = false;
+    const long number = takes_newest && take_stem != NULL ? newest(take_stem) : 0;
+    if (c->run.dir != NULL)
+        status = given(c, out, err);
+    else if (take_stem == NULL || (number > 0 && (*out = numbered(take_stem, number)) == NULL))
+        status = fgi_no_memory(err);
+    else if (number == 0) {
+        status = claim(take_stem, out, err);
+        *out_is_claimed = status == FG_OK;
+    }
+    fgi_free(take_stem);
+    return status;
+}
+
 fg_status fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
                           char **out, fg_error *err)
 {
-    *out_is_claimed = false;
-    if (c->run.dir != NULL)
-        return given(c, out, err);
-    char *stem = stem_of(config_path);
-    *out = NULL;
-    if (stem == NULL)
-        return fgi_no_memory(err);
-    const fg_status status = claim(stem, out, err);
-    *out_is_claimed = status == FG_OK;
-    fgi_free(stem);
-    return status;
+    return choose(c, stem_of(config_path), false, out_is_claimed, out, err);
 }
 
 /* "digits-sweep" of "examples/digits.yaml". */
@@ -122,22 +128,7 @@ static char *sweep_stem(const char *config_path)
 fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool is_resumed,
                             bool *out_is_claimed, char **out, fg_error *err)
 {
-    *out = NULL;
-    *out_is_claimed = false;
-    if (c->run.dir != NULL)
-        return given(c, out, err);
-    char *stem = sweep_stem(config_path);
-    if (stem == NULL)
-        return fgi_no_memory(err);
-    const long number = is_resumed ? newest(stem) : 0;
-    fg_status status = FG_OK;
-    if (number == 0)
-        status = claim(stem, out, err);
-    else if ((*out = numbered(stem, number)) == NULL)
-        status = fgi_no_memory(err);
-    *out_is_claimed = number == 0 && status == FG_OK;
-    fgi_free(stem);
-    return status;
+    return choose(c, sweep_stem(config_path), is_resumed, out_is_claimed, out, err);
 }
 
 void fgi_run_dir_give_back(const char *folder)
@@ -180,10 +171,7 @@ static fg_status write_config(const fgi_config *c, const char *path, fg_error *e
 
 bool fgi_run_dir_is_used(const char *folder)
 {
-    char *path = fgi_path_join(folder, "checkpoints/last");
-    const bool is_used = path != NULL && access(path, F_OK) == 0; /* the Trainer checks again */
-    fgi_free(path);
-    return is_used;
+    return fgi_exists_in(folder, "checkpoints/last"); /* the Trainer checks again */
 }
 
 bool fgi_run_dir_is_live(const char *folder)
@@ -201,9 +189,12 @@ bool fgi_run_dir_is_live(const char *folder)
     return is_live;
 }
 
-fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err)
+fg_status fgi_run_dir_need(const char *folder, fg_error *err)
 {
     bool is_sweep = false;
+    if (!fgi_file_exists(folder))
+        return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
+                        folder);
     FGI_TRY(fgi_sweep_look(folder, &is_sweep, err));
     if (!is_sweep)
         return FG_OK;
@@ -256,39 +247,38 @@ static fg_status look(const char *folder, bool *out_is_run, struct timespec *out
     return FG_OK;
 }
 
-static fg_status find(DIR *stream, char **out, fg_error *err)
+/* Takes this run if it is newer than *out, which it replaces. */
+static fg_status consider(const char *name, struct timespec *newest, char **out, fg_error *err)
 {
-    const struct dirent *entry;
-    struct timespec newest = {0}, time;
-    while ((entry = readdir(stream)) != NULL) { /* the stream is not shared */
-        bool is_run = false;
-        char *path = entry->d_name[0] != '.' ? fgi_path_join("runs", entry->d_name) : NULL;
-        if (path == NULL && entry->d_name[0] != '.')
-            return fgi_no_memory(err);
-        const fg_status status = path != NULL ? look(path, &is_run, &time, err) : FG_OK;
-        if (status == FG_OK && is_run && (*out == NULL || is_newer(path, time, *out, newest))) {
-            fgi_free(*out);
-            *out = path;
-            newest = time;
-        } else {
-            fgi_free(path);
-        }
-        FGI_TRY(status);
+    struct timespec time = {0};
+    bool is_run = false;
+    char *path = fgi_path_join("runs", name);
+    if (path == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = look(path, &is_run, &time, err);
+    if (status == FG_OK && is_run && (*out == NULL || is_newer(path, time, *out, *newest))) {
+        fgi_free(*out);
+        *out = path;
+        *newest = time;
+    } else {
+        fgi_free(path);
     }
-    return FG_OK;
+    return status;
 }
 
 fg_status fgi_run_newest(char **out, fg_error *err)
 {
-    DIR *stream = opendir("runs");
+    DIR *folder = opendir("runs");
+    fg_status status = FG_OK;
+    struct timespec newest = {0};
     *out = NULL;
-    const fg_status status = stream != NULL ? find(stream, out, err) : FG_OK;
-    if (stream != NULL)
-        (void)closedir(stream);
-    if (status == FG_OK)
-        return FG_OK;
-    fgi_free(*out);
-    *out = NULL;
+    for (const struct dirent *e; (e = fgi_folder_next(&folder)) != NULL;)
+        if (status == FG_OK)
+            status = consider(e->d_name, &newest, out, err);
+    if (status != FG_OK) {
+        fgi_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 

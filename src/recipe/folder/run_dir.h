@@ -26,8 +26,8 @@ fg_status fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *e
 
 /* True while a fit holds the folder's lock. */
 bool fgi_run_dir_is_live(const char *folder);
-/* FG_ENOTFOUND if the folder is that of a sweep, which has no metrics. */
-fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
+/* FG_ENOTFOUND if there is no such folder, or it is that of a sweep, which has no metrics. */
+fg_status fgi_run_dir_need(const char *folder, fg_error *err);
 
 /* The folder of a run or sweep: `name`, or if that is "last", the one in the folder "runs" that
  * wrote its report, metrics, record or a checkpoint last. The caller frees *out.

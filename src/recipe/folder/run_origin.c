@@ -22,15 +22,6 @@
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Whether FOLDER/NAME exists. */
-static bool has(const char *folder, const char *name)
-{
-    char *path = fgi_path_join(folder, name);
-    const bool is_there = path != NULL && fgi_file_exists(path);
-    fgi_free(path);
-    return is_there;
-}
-
 static bool is_word(const char *arg)
 {
     return strcmp(arg, "last") == 0 || strcmp(arg, "best") == 0;
@@ -90,7 +81,7 @@ static fg_status copy(const char *text, char **out, fg_error *err)
 static fg_status look_at_path(const char *path, const char *which, fgi_run_origin *out,
                               char **out_path, fg_error *err)
 {
-    const bool is_checkpoint = fgi_is_folder(path) && has(path, "manifest.json");
+    const bool is_checkpoint = fgi_is_folder(path) && fgi_exists_in(path, "manifest.json");
     const bool is_pointer = !fgi_is_folder(path) && is_pointer_name(fgi_after_last(path, '/'));
     if (is_pointer) {
         FGI_TRY(run_of(path, &out->run_dir, err));
@@ -101,7 +92,7 @@ static fg_status look_at_path(const char *path, const char *which, fgi_run_origi
         return out->run_dir != NULL ? copy(which != NULL ? which : "", &out->which, err)
                                     : fgi_no_memory(err);
     }
-    if (fgi_is_folder(path) && has(path, "checkpoints")) {
+    if (fgi_is_folder(path) && fgi_exists_in(path, "checkpoints")) {
         FGI_TRY(copy(path, &out->run_dir, err));
         return copy(which != NULL ? which : "", &out->which, err);
     }
@@ -160,11 +151,11 @@ static fg_status look_for_word(const char *word, const char *which, const char *
                         "%s: there is no run in 'runs' here\n"
                         "give a run's folder, a checkpoint's folder or a .safetensors file",
                         word);
-    if (run_dir == NULL && has(out->run_dir, "sweep.json"))
+    if (run_dir == NULL && fgi_exists_in(out->run_dir, "sweep.json"))
         return fgi_fail(err, FG_ENOTFOUND,
                         "%s: '%s', the newest in 'runs', is a sweep: name one of its runs", word,
                         out->run_dir);
-    if (run_dir == NULL && !has(out->run_dir, "checkpoints"))
+    if (run_dir == NULL && !fgi_exists_in(out->run_dir, "checkpoints"))
         return fgi_fail(err, FG_ENOTFOUND,
                         "%s: '%s', the newest run in 'runs', has no checkpoint: name another run",
                         word, out->run_dir);
@@ -228,7 +219,8 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
         status = copy(which != NULL ? which : "", &out->which, err);
     if (status == FG_OK && out->which != NULL && *out->which == '\0') {
         fgi_free(out->which);
-        status = copy(has(out->run_dir, "checkpoints/best") ? "best" : "last", &out->which, err);
+        status = copy(fgi_exists_in(out->run_dir, "checkpoints/best") ? "best" : "last",
+                      &out->which, err);
     }
     if (status == FG_OK && path != NULL)
         status = fg_ckpt_open(path, &quick, &out->ckpt, err);

@@ -3,7 +3,6 @@
  * are kept.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <semaphore.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "recipe/run/run.h"
+#include "base/file.h"
 #include "base/print.h"
 #include "base/stack_signal.h"
 
@@ -74,10 +74,8 @@ static void write_stacks(int file)
         sigaction(FGI_STACK_SIGNAL, &action, NULL) != 0)
         return;
     stack_file = file;
-    for (const struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
-        if (entry->d_name[0] != '.')
-            write_stack(entry->d_name, file);
-    (void)closedir(tasks);
+    for (const struct dirent *entry; (entry = fgi_folder_next(&tasks)) != NULL;)
+        write_stack(entry->d_name, file);
 }
 
 static void put_report(const fg_recipe *r, const fg_hang *hang, fgi_buf *out)

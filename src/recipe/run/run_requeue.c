@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -67,7 +66,6 @@ fg_status fgi_run_requeue_check(const fg_recipe *r, fg_error *err)
 static int wait_for(pid_t child)
 {
     int status = 0;
-    const struct timespec pause = {.tv_nsec = 20000000};
     const int64_t begin = fgi_now_ns();
     for (;;) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
@@ -80,7 +78,7 @@ static int wait_for(pid_t child)
             (void)waitpid(child, NULL, 0);
             return -1;
         }
-        (void)nanosleep(&pause, NULL);
+        fgi_sleep(0.02);
     }
 }
 

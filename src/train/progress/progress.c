@@ -9,11 +9,10 @@
 #include "train/progress/progress.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -74,18 +73,11 @@ bool fgi_progress_is_style(const char *style)
            strcmp(style, "plain") == 0;
 }
 
-/* Whether it is a terminal that can return to the start of the line. */
-static bool is_terminal(FILE *out)
-{
-    const char *term = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): read only */
-    return isatty(fileno(out)) == 1 && term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
-}
-
 static bool is_live(FILE *out, const char *style)
 {
     if (style != NULL && strcmp(style, "auto") != 0)
         return strcmp(style, "bar") == 0;
-    return is_terminal(out);
+    return fgi_is_terminal(out);
 }
 
 static void clear_before_log(void *self);
@@ -130,13 +122,6 @@ static void destroy(void *self)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The current width of the terminal. */
-static size_t columns_of(FILE *out)
-{
-    struct winsize size = {0};
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 /* Replaces the live line, truncated to less than `columns`; the rest of a longer one is overwritten
  * with spaces. */
 static void draw(fgi_progress *p, const char *line, size_t columns)
@@ -157,7 +142,7 @@ static void clear(fgi_progress *p)
 {
     if (p->drawn == 0)
         return;
-    draw(p, "", columns_of(p->out));
+    draw(p, "", fgi_terminal_columns(p->out, 80));
     p->drawn_ns = INT64_MIN / 2; /* the next one may follow at once */
 }
 
@@ -173,9 +158,7 @@ static void clear_before_log(void *self)
 /* Columns for a permanent line: those of the terminal, or no limit. */
 static size_t columns_to_keep(const fgi_progress *p)
 {
-    struct winsize size = {0};
-    const bool is_known = ioctl(fileno(p->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return p->is_live && is_known ? size.ws_col : 1024;
+    return p->is_live ? fgi_terminal_columns(p->out, 1024) : 1024;
 }
 
 /* Writes a permanent line, in which `best` ("acc 0.9"; NULL: none) is highlighted. */
@@ -203,10 +186,9 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
 /* "epoch 3/30" */
 static void put_epoch(const fgi_progress *p, const fg_progress *at, char *out, size_t size)
 {
-    char epoch[32], all[32];
-    fgi_progress_count(at->epoch + 1, epoch, sizeof epoch);
-    fgi_progress_count(p->total_epochs, all, sizeof all);
-    (void)snprintf(out, size, p->total_epochs > 0 ? "epoch %s/%s" : "epoch %s", epoch, all);
+    (void)snprintf(out, size, p->total_epochs > 0 ? "epoch %s/%s" : "epoch %s",
+                   fgi_count_words((double)(at->epoch + 1)),
+                   fgi_count_words((double)p->total_epochs));
 }
 
 static void begin(fgi_progress *p, const fg_progress *at, bool is_fit)
@@ -306,7 +288,7 @@ static void show_progress(fgi_progress *p)
         if (p->kind == FGI_VAL)
             (void)snprintf(label + strlen(label), 16, "  validating");
     }
-    const size_t columns = p->is_live ? columns_of(p->out) : sizeof line;
+    const size_t columns = p->is_live ? fgi_terminal_columns(p->out, 80) : sizeof line;
     put_live(p, label, columns, line, sizeof line);
     if (p->is_live)
         draw(p, line, columns);
@@ -323,7 +305,7 @@ static void show_compile(fgi_progress *p)
     fgi_progress_time((double)seconds, time, sizeof time);
     (void)snprintf(line, sizeof line, "compiling the %s step  %s", p->compile.stage, time);
     if (p->is_live)
-        draw(p, line, columns_of(p->out));
+        draw(p, line, fgi_terminal_columns(p->out, 80));
     else if (seconds > p->compile.said_s && (seconds == 10 || seconds % 60 == 0))
         keep_line(p, line, NULL);
     p->compile.said_s = seconds;
@@ -493,12 +475,11 @@ static void keep_epoch(fgi_progress *p, int kind, fgi_epoch_view view)
 /* "epoch 3/30  batch 120/469" */
 static void put_batch(const fgi_progress *p, const fg_progress *at, char *out, size_t size)
 {
-    char epoch[80], batch[32], all[32];
+    char epoch[80];
     put_epoch(p, at, epoch, sizeof epoch);
-    fgi_progress_count(at->batch, batch, sizeof batch);
-    fgi_progress_count(at->batches, all, sizeof all);
-    (void)snprintf(out, size, "%s  batch %s%s%s", epoch, batch, at->batches >= 0 ? "/" : "",
-                   at->batches >= 0 ? all : "");
+    (void)snprintf(out, size, "%s  batch %s%s%s", epoch, fgi_count_words((double)at->batch),
+                   at->batches >= 0 ? "/" : "",
+                   at->batches >= 0 ? fgi_count_words((double)at->batches) : "");
 }
 
 /* The position with the longest text: the last one, or after many epochs. */
@@ -598,13 +579,13 @@ static void do_val_end(fgi_progress *p, const fg_progress *at)
 /* The line of an epoch: training and validation together. */
 static void do_epoch_end(fgi_progress *p, const fg_progress *at)
 {
-    char label[80], longest[80], time[32], rate[32], left[32] = "";
+    char label[80], longest[80], time[32], left[32] = "";
     const fg_progress last = longest_of(p, at);
     put_epoch(p, at, label, sizeof label);
     put_epoch(p, &last, longest, sizeof longest);
     note_best(p, at, "train_");
     fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
-    fgi_progress_count((int64_t)(rate_of(p) + 0.5), rate, sizeof rate);
+    const char *rate = fgi_count_words(round(rate_of(p)));
     p->train_ns += training_ns(p);
     p->batches += at->batch - p->start_batch;
     p->other_ns += p->val_ns;
@@ -634,28 +615,6 @@ static void show_input(fgi_progress *p)
         keep_line(p, line, NULL);
 }
 
-static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
-{
-    fgi_progress *p = self;
-    fgi_progress_stop(p);
-    lock(p);
-    show_val(p, at); /* of a run that ended within an epoch */
-    show_input(p);
-    clear(p);
-    (void)fflush(p->out);
-    unlock(p);
-    return FG_OK;
-}
-
-static void do_eval_start(fgi_progress *p, const fg_progress *at)
-{
-    begin(p, at, false);
-    p->val_begin_ns = p->start_ns;
-    p->kind = FGI_VAL;
-    p->is_active = true;
-    start_ticker(p);
-}
-
 static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
@@ -665,6 +624,26 @@ static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
     (void)fflush(p->out);
     unlock(p);
     return FG_OK;
+}
+
+static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
+{
+    fgi_progress *p = self;
+    fgi_progress_stop(p);
+    lock(p);
+    show_val(p, at); /* of a run that ended within an epoch */
+    show_input(p);
+    unlock(p);
+    return on_eval_end(self, at, err);
+}
+
+static void do_eval_start(fgi_progress *p, const fg_progress *at)
+{
+    begin(p, at, false);
+    p->val_begin_ns = p->start_ns;
+    p->kind = FGI_VAL;
+    p->is_active = true;
+    start_ticker(p);
 }
 
 /* The function of a callback: that of the display, with its lock. */

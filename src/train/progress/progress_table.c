@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "base/print.h"
 #include "base/text.h"
@@ -191,15 +190,6 @@ static bool next_row(fg_module *root, size_t *i, row *out)
     return false;
 }
 
-/* Columns of a terminal, else TABLE_WIDTH. */
-static int table_width(FILE *out)
-{
-    struct winsize size = {0};
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return TABLE_WIDTH;
-    return size.ws_col > TABLE_WIDTH ? TABLE_WIDTH : size.ws_col - 1;
-}
-
 /* Makes columns as wide as their widest cell. If a row does not fit in the line, kind, detail and
  * output are cut, the widest of them first; names are not, because patterns select modules by
  * them. */
@@ -229,7 +219,8 @@ void fgi_progress_table(FILE *out, const fg_trainer *trainer, const fg_progress 
     fg_module *root = fg_trainer_module(trainer);
     row r;
     int width[COLUMNS];
-    choose_widths(root, table_width(out), width);
+    const int columns = (int)fgi_terminal_columns(out, TABLE_WIDTH + 1);
+    choose_widths(root, columns <= TABLE_WIDTH ? columns - 1 : TABLE_WIDTH, width);
     put_row(out, width, &heads);
     for (size_t i = 0; next_row(root, &i, &r);)
         put_row(out, width, &r);

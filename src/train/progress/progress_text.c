@@ -5,6 +5,7 @@
 #include "train/progress/progress_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,19 +25,6 @@ void fgi_progress_time(double seconds, char *out, size_t size)
     else
         (void)snprintf(out, size, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60),
                        (int)(s % 60));
-}
-
-void fgi_progress_count(int64_t count, char *out, size_t size)
-{
-    char digits[32];
-    size_t used = 0;
-    const int length = snprintf(digits, sizeof digits, "%" PRId64, count > 0 ? count : 0);
-    for (int i = 0; i < length && used + 2 < size; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            out[used++] = ',';
-        out[used++] = digits[i];
-    }
-    out[used] = '\0';
 }
 
 static bool is_loss(const char *name)
@@ -84,27 +72,23 @@ static void put_bar(const fgi_progress_view *v, int width, char *out)
 /* "120/469"; "120 batches" for a source of unknown length. */
 static void put_batches(const fgi_progress_view *v, char *out, size_t size)
 {
-    char batch[32], all[32];
-    fgi_progress_count(v->batch, batch, sizeof batch);
-    fgi_progress_count(v->batches, all, sizeof all);
+    const char *batch = fgi_count_words((double)v->batch);
     if (v->batches < 0)
         (void)snprintf(out, size, "%s batch%s", batch, v->batch == 1 ? "" : "es");
     else
-        (void)snprintf(out, size, "%s/%s", batch, all);
+        (void)snprintf(out, size, "%s/%s", batch, fgi_count_words((double)v->batches));
 }
 
 /* "  2,345 samples/s" */
 static void put_rate(const fgi_progress_view *v, char *out, size_t size)
 {
-    char rate[32];
     out[0] = '\0';
     if (!(v->samples_per_s > 0) || v->samples_per_s > 1e15)
         return;
     if (v->samples_per_s < 10)
-        (void)fgi_snprintf(rate, sizeof rate, "%.2g", v->samples_per_s);
+        (void)fgi_snprintf(out, size, "  %.2g samples/s", v->samples_per_s);
     else
-        fgi_progress_count((int64_t)(v->samples_per_s + 0.5), rate, sizeof rate);
-    (void)snprintf(out, size, "  %s samples/s", rate);
+        (void)snprintf(out, size, "  %s samples/s", fgi_count_words(round(v->samples_per_s)));
 }
 
 /* "  00:12<00:31" */

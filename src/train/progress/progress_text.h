@@ -51,8 +51,6 @@ void fgi_progress_epoch_line(const fgi_epoch_view *view, size_t columns, fgi_epo
 
 /* "00:12", "1:02:03" */
 void fgi_progress_time(double seconds, char *out, size_t size);
-/* "1,234,567" */
-void fgi_progress_count(int64_t count, char *out, size_t size);
 /* "  loss 0.12  acc 0.9": losses first; `prefix` is omitted from names that start with it. digits:
  * significant ones; 0: instead of each value, the room that it may need. */
 void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *prefix, int digits,

@@ -13,8 +13,7 @@ enum { CLASS_METRICS = sizeof class_names / sizeof class_names[0] };
 /* In ASCII, regardless of the locale: names are written to files. */
 static bool is_name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_./-", c) != NULL);
+    return fgi_is_alnum(c) || (c != '\0' && strchr("_./-", c) != NULL);
 }
 
 size_t fgi_metric_find(const fg_metric *metrics, size_t count, const char *name)

@@ -1,67 +1,59 @@
 /* signals.c - SIGINT, SIGTERM and SIGHUP during fits: the first requests a save and a stop, and
  * prints a note; a second one has its effect from before the fit. SIGUSR1 requests a save only.
- * SIGPIPE is ignored, so that a
- * closed pipe does not end the fit: progress is then no longer written.
- *
- * Handlers belong to the process, so the first fit that needs them installs them and the last one
- * removes them; a signal stops all of these fits.
+ * SIGPIPE is ignored, so that a closed pipe does not end the fit: progress is then no longer
+ * written. A signal stops all fits that handle signals.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/print.h"
+#include "base/signal_set.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "train/watch/call.h"
 
-enum { SIGNALS = 3 };
-_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
-
-static const struct {
-    int number;
-    const char *name; /* for messages */
-} signals[SIGNALS] = {{SIGINT, "Ctrl-C"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
-static atomic_int caught; /* the first signal, set by a handler on any thread, read by all fits */
-static struct sigaction before[SIGNALS]; /* written before a handler is installed */
-static struct sigaction before_pipe, before_save;
-static atomic_int saves;  /* requests, by SIGUSR1 */
-static bool ignores_pipe; /* SIGPIPE is ignored in place of before_pipe */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int users;
+static atomic_int saves; /* requests, by SIGUSR1 */
 
 /* What the first signal prints, by the number of steps that have begun and not finished, and during
  * compilation; formatted before a handler is installed. The descriptor to write to; -1: none. */
-enum { MOST_STEPS = 8, COMPILING, NOTES };
+enum { SIGNALS = 3, MOST_STEPS = 8, COMPILING, NOTES };
 static char notes[NOTES][SIGNALS][512];
+static const char *const names[SIGNALS] = {"Ctrl-C", "SIGTERM", "SIGHUP"};
 static atomic_int note_fd = -1;
 static atomic_int compiling;  /* fits that are compiling a program */
 static atomic_int unfinished; /* training steps */
 
+static void on_signal(int number);
+static void on_save(int number) { (void)atomic_fetch_add(&saves, 1); }
+static void prepare_notes(const void *options);
+
+/* The first ones have names. */
+static fgi_signal_set set = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                             .prepare = prepare_notes,
+                             .at = {{SIGINT, on_signal},
+                                    {SIGTERM, on_signal},
+                                    {SIGHUP, on_signal},
+                                    {SIGUSR1, on_save},
+                                    {SIGPIPE, SIG_IGN}}};
+
 static void on_signal(int number)
 {
     const int kept = errno, fd = atomic_load(&note_fd);
-    int none = 0;
-    const bool is_first = atomic_compare_exchange_strong(&caught, &none, number);
+    const bool is_first = fgi_signal_set_catch(&set, number);
     const int steps = atomic_load(&unfinished);
     char(*note)[512] = notes[atomic_load(&compiling) > 0 ? COMPILING
                              : steps < 0                 ? 0
                              : steps > MOST_STEPS        ? MOST_STEPS
                                                          : steps];
     for (int i = 0; i < SIGNALS; i++)
-        if (signals[i].number == number) {
-            (void)sigaction(number, &before[i], NULL);
-            if (is_first && fd >= 0 && write(fd, note[i], strlen(note[i])) < 0)
-                errno = kept; /* the note cannot be written */
-        }
+        if (set.at[i].number == number && is_first && fd >= 0 &&
+            write(fd, note[i], strlen(note[i])) < 0)
+            errno = kept; /* the note cannot be written */
     errno = kept;
 }
-
-static void on_save(int number) { (void)atomic_fetch_add(&saves, 1); }
 
 /* "finishing 3 steps, then " */
 static void put_work(int note, bool is_saved, char *out, size_t size)
@@ -75,13 +67,17 @@ static void put_work(int note, bool is_saved, char *out, size_t size)
         (void)snprintf(out, size, "finishing %d step%s%s", note, fgi_s(note), after);
 }
 
-static void prepare_notes(const fg_trainer_options *o)
+static void prepare_notes(const void *options)
 {
-    const bool is_saved = o->checkpoints.run_dir != NULL;
+    const fg_trainer_options *o = options;
+    const bool is_saved = o != NULL && o->checkpoints.run_dir != NULL;
     char work[80];
+    atomic_store(&note_fd, -1);
+    if (o == NULL)
+        return;
     for (int k = 0; k < NOTES; k++)
         for (int i = 0; i < SIGNALS; i++) {
-            const char *name = signals[i].name;
+            const char *name = names[i];
             char *note = notes[k][i];
             put_work(k, is_saved, work, sizeof work);
             if (is_saved)
@@ -98,56 +94,13 @@ static void prepare_notes(const fg_trainer_options *o)
     atomic_store(&unfinished, 0);
 }
 
-static void install(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    (void)sigemptyset(&action.sa_mask);
-    atomic_store(&caught, 0);
-    for (int i = 0; i < SIGNALS; i++)
-        if (sigaction(signals[i].number, NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
-            (void)sigaction(signals[i].number, &action, NULL);
-    if (sigaction(SIGUSR1, NULL, &before_save) == 0 && before_save.sa_handler != SIG_IGN) {
-        action.sa_handler = on_save;
-        (void)sigaction(SIGUSR1, &action, NULL);
-    }
-    ignores_pipe = sigaction(SIGPIPE, NULL, &before_pipe) == 0 &&
-                   before_pipe.sa_handler == SIG_DFL && sigaction(SIGPIPE, &ignore, NULL) == 0;
-}
-
 void fgi_signals_catch(const fg_trainer_options *o, fgi_call *call)
 {
     call->saves_seen = atomic_load(&saves);
-    (void)pthread_mutex_lock(&lock);
-    if (users++ == 0) {
-        prepare_notes(o);
-        install();
-    }
-    (void)pthread_mutex_unlock(&lock);
+    fgi_signal_set_hold(&set, o);
 }
 
-/* Restores the previous handler, unless ours was replaced meanwhile. */
-static void restore(int number, void (*ours)(int), const struct sigaction *old)
-{
-    struct sigaction now;
-    if (sigaction(number, NULL, &now) == 0 && now.sa_handler == ours)
-        (void)sigaction(number, old, NULL);
-}
-
-void fgi_signals_release(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    if (--users == 0) {
-        for (int i = 0; i < SIGNALS; i++)
-            restore(signals[i].number, on_signal, &before[i]);
-        restore(SIGUSR1, on_save, &before_save);
-        if (ignores_pipe)
-            restore(SIGPIPE, SIG_IGN, &before_pipe);
-        ignores_pipe = false;
-        atomic_store(&note_fd, -1);
-    }
-    (void)pthread_mutex_unlock(&lock);
-}
+void fgi_signals_release(void) { fgi_signal_set_release(&set); }
 
 static void on_begun(void *self, const fgi_span *span)
 {
@@ -190,7 +143,7 @@ static void check_time(const fg_trainer_options *o, fgi_call *call)
 
 static void check_signals(const fg_trainer_options *o, fgi_call *call)
 {
-    int number = atomic_load(&caught);
+    int number = atomic_load(&set.caught);
     if (number == 0 && o->stops_on_usr1 && atomic_load(&saves) != call->saves_seen)
         number = SIGUSR1;
     if (number == 0)
