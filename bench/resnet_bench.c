@@ -21,7 +21,7 @@ static void build(void *self, fg_module *root)
     model = fg_model_create(root, &(fg_model_options){.name = "resnet18",
                                                       .input = {FG_F32, 3, {SIDE, SIDE, 3}},
                                                       .outputs = CLASSES,
-                                                      .options = "stem=small"});
+                                                      .options = "{stem: small}"});
 }
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)

@@ -164,7 +164,7 @@ static fg_status measure(net *mlp, net *lenet, net *tiny, double seconds, fg_err
         {.name = "mlp",
          .input = {.dtype = FG_F32, .rank = 1, .dim = {4}},
          .outputs = 2,
-         .options = "hidden=[4, 4]"},
+         .options = "{hidden: [4, 4]}"},
     };
     const double start = now_s();
     fg_client *client = NULL;

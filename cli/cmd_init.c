@@ -17,8 +17,7 @@ static const cli_option options[] = {
              "configuration to write (default: NAME.yaml, after the data; -: standard output)"),
     CLI_TEXT('t', "target", &settings.target, "COLUMN", "the column of a CSV to predict"),
     CLI_TEXT(0, "source", &settings.source, "OPTIONS",
-             "options of a folder or archive of images, as in data.source_options: "
-             "no_split_folders=true ..."),
+             "data.source_options of a folder or archive of images: '{no_split_folders: true}'"),
     CLI_FLAG('f', "force", &is_forced, "replace the file if it exists"),
     CLI_END,
 };

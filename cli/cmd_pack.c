@@ -11,16 +11,19 @@
 #include "pack_read.h"
 #include "plan_process.h"
 #include "recipe/plan/run_plan.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "catalog/catalog_options.h"
 #include "packer/packer.h"
 
 static bool is_quiet, is_check;
 static fg_pack_build_options settings = {.handle_signals = true};
 static fg_recipe_options user; /* the configuration that will train on the pack */
 static const char *topology;   /* the machine that will */
-enum { TEXTS = 13 };
+enum { TEXTS = 12 };
 static const char *texts[TEXTS];
+static const char *source_options;
 static const cli_option options[] = {
     CLI_TEXT(
         0, "presize", &texts[0], "none|RULE",
@@ -39,8 +42,8 @@ static const cli_option options[] = {
     CLI_TEXT(0, "shard-size", &texts[9], "SIZE", "start a new file at this size: 1GB, 256MiB"),
     CLI_TEXT(0, "workers", &texts[10], "N", "number of threads [number of CPUs]"),
     CLI_TEXT(0, "sequence", &texts[11], "N", "pack a token or text file: N tokens per sample"),
-    CLI_TEXT(0, "source", &texts[12], "OPTIONS",
-             "names in SOURCE: path_column=file,label_column=class,delimiter=;"),
+    CLI_TEXT(0, "source", &source_options, "OPTIONS",
+             "names in SOURCE: '{path_column: file, label_column: class}'"),
     CLI_TEXT(0, "for", &user.config, "CONFIG.yaml",
              "take size and rate from the configuration that will train on the pack"),
     CLI_TEXT('t', "topology", &topology, "NAME",
@@ -119,7 +122,7 @@ static void on_log(void *self, fg_log_level level, const char *line)
         (void)fprintf(stderr, "warning: %s\n", line);
 }
 
-static int run(const cli_call *call)
+static int pack(const cli_call *call)
 {
     fg_error err = {0};
     fg_pack_built built;
@@ -154,6 +157,19 @@ static int run(const cli_call *call)
         (void)fputs(fgi_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
     fg_pack_built_fini(&built);
     return CLI_DONE;
+}
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    fg_catalog_options catalog = {0};
+    void *strings = NULL;
+    if (fgi_catalog_options_read(source_options, NULL, &catalog, &strings, &err) != FG_OK)
+        return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    settings.catalog = &catalog;
+    const int code = pack(call);
+    fgi_free(strings);
+    return code;
 }
 
 static const cli_command *const subcommands[] = {

@@ -18,8 +18,7 @@
 typedef struct init_options {
     const char *target; /* the column of a CSV file to predict, or of the classes of a list; NULL:
                            inferred */
-    const char *source; /* options of a source of images as data.source_options has them, such as
-                           "no_split_folders=true" */
+    const char *source; /* data.source_options of a source of images: "{no_split_folders: true}" */
 } init_options;
 
 /* Inspects data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
@@ -131,7 +130,7 @@ fg_status init_list_find(init_files *files, fg_error *err);
 fg_status init_list_open(init_files *files, const char *target, fg_error *err);
 /* The keys of the list, if it is one. */
 void init_list_put(fgi_buf *out, const init_files *files);
-/* The same as "root=photos,suffix=.jpg", for `pack --source`; false if it cannot say them. */
+/* The same as "{root: photos, suffix: .jpg}", for `pack --source`; false if it cannot say them. */
 bool init_list_put_source(fgi_buf *out, const init_files *files);
 
 /* ---- images (init_photos.c) ------------------------------------------------------------------ */

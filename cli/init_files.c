@@ -91,7 +91,7 @@ static fg_status open_photos(const char *path, init_files *out, fg_error *err)
     void *texts = NULL;
     out->kind = &init_images;
     out->path = cli_strdup(path);
-    fg_status status = fgi_catalog_options_read(out->source, &options, &texts, NULL, err);
+    fg_status status = fgi_catalog_options_read(out->source, NULL, &options, &texts, err);
     if (status == FG_OK)
         status = fg_catalog_open(path, &options, &out->photos, err);
     fgi_free(texts);

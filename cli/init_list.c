@@ -238,7 +238,7 @@ fg_status init_list_open(init_files *files, const char *target, fg_error *err)
 void init_list_put(fgi_buf *out, const init_files *files)
 {
     const init_list *l = &files->list;
-    char delimiter[] = "delimiter=;";
+    char options[] = "{delimiter: \";\"}";
     if (l->path_column == NULL)
         return;
     if (l->root != NULL)
@@ -253,8 +253,8 @@ void init_list_put(fgi_buf *out, const init_files *files)
                       : l->label_is_sure ? "detected: a common name of classes"
                                          : "inferred, check it: the classes");
     if (l->delimiter != ',' && l->delimiter != '\t') {
-        delimiter[sizeof(delimiter) - 2] = l->delimiter;
-        init_put_text(out, "source_options", delimiter, "detected");
+        *strchr(options, ';') = l->delimiter;
+        init_put(out, "source_options", options, "detected");
     }
 }
 
@@ -273,9 +273,11 @@ bool init_list_put_source(fgi_buf *out, const init_files *files)
         const char *value = options[i].value;
         if (value == NULL || *value == '\0')
             continue;
-        if (strpbrk(value, ",='\"") != NULL)
+        if (strpbrk(value, ",'\"()[]{}") != NULL)
             return false;
-        fgi_buf_printf(out, "%s%s=%s", out->size > 0 ? "," : "", options[i].name, value);
+        fgi_buf_printf(out, "%s%s: %s", out->size > 0 ? ", " : "{", options[i].name, value);
     }
+    if (files->source == NULL && out->size > 0)
+        fgi_buf_putc(out, '}');
     return true;
 }

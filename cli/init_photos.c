@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "option/option.h"
 #include "init.h"
 #include "recipe/plan/run_plan.h"
 
@@ -360,6 +361,7 @@ static const char *find_missing(const init_files *files, const char **out_reason
 static void put_parts(fgi_buf *out, const init_files *files, const init_photos *p)
 {
     const bool has_val = p->val > 0 || files->val != NULL;
+    char options[1024];
     const char *reason;
     init_put_text(out, "train", files->path, NULL);
     if (p->val > 0)
@@ -371,7 +373,9 @@ static void put_parts(fgi_buf *out, const init_files *files, const init_photos *
     else
         init_put_text(out, "test", files->test, NULL);
     if (files->source != NULL)
-        init_put_text(out, "source_options", files->source, "given by --source");
+        init_put(out, "source_options",
+                 fgi_option_format_entry(files->source, options, sizeof(options)),
+                 "given by --source");
     init_list_put(out, files);
     if (find_missing(files, &reason) != NULL)
         init_put(out, "damaged", "skip", "check it: not all files of the list exist");

@@ -104,11 +104,12 @@ static fg_status build(fg_type input, const fg_distribute_options *how)
     TRY(introduce());
     TRY(fg_trace_create(client, &trace, &err));
     TRY(fg_module_create(NULL, 1, &root, &err));
-    model = fg_model_create(root, &(fg_model_options){.name = "mlp",
-                                                      .input = input,
-                                                      .outputs = 10,
-                                                      .options = "hidden=[128, 64], dropout=0.1",
-                                                      .scale = 1.0 / 16});
+    model =
+        fg_model_create(root, &(fg_model_options){.name = "mlp",
+                                                  .input = input,
+                                                  .outputs = 10,
+                                                  .options = "{hidden: [128, 64], dropout: 0.1}",
+                                                  .scale = 1.0 / 16});
     optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.003});
     TRY(fg_module_distribute(root, client, how, &err)); /* replicates or shards the parameters */
 done:

@@ -43,11 +43,11 @@ struct net {
 static void build(void *self, fg_module *root)
 {
     struct net *n = self;
-    n->mlp =
-        fg_model_create(root, &(fg_model_options){.name = "mlp",
-                                                  .input = {FG_F32, 1, {2}},
-                                                  .outputs = 2,
-                                                  .options = "hidden=[64, 64], activation=tanh"});
+    n->mlp = fg_model_create(
+        root, &(fg_model_options){.name = "mlp",
+                                  .input = {FG_F32, 1, {2}},
+                                  .outputs = 2,
+                                  .options = "{hidden: [64, 64], activation: tanh}"});
 }
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)

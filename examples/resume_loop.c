@@ -53,7 +53,7 @@ static fg_status build(void)
     model = fg_model_create(root, &(fg_model_options){.name = "mlp",
                                                       .input = {FG_F32, 3, {8, 8, 1}},
                                                       .outputs = 10,
-                                                      .options = "hidden=64"});
+                                                      .options = "{hidden: 64}"});
     adam = fg_adam_create(root, &(fg_adam_options){.lr = 0.002});
     TRY(fg_module_error(root, &err));
     fg_trace_set_training(trace, true);

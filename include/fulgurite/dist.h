@@ -27,9 +27,9 @@ typedef struct fg_distribute_options {
  * is divisible by the fsdp axes and not sharded by a rule. If several are equal, the first one in
  * memory order is used, where a linear weight is [in, out]. Other parameters are replicated. A
  * parameter is gathered along the batch and fsdp axes where layers use it (fg_variable_value); each
- * device updates its own shard. On the mesh data=2,fsdp=4 there are two copies of every shard, as
- * in PyTorch's hybrid sharding. Source: Rajbhandari et al. 2020, "ZeRO: Memory optimizations toward
- * training trillion parameter models", stage 3.
+ * device updates its own shard. On the mesh {data: 2, fsdp: 4} there are two copies of every shard,
+ * as in PyTorch's hybrid sharding. Source: Rajbhandari et al. 2020, "ZeRO: Memory optimizations
+ * toward training trillion parameter models", stage 3.
  *
  * An axis of size 1 has no effect. Files do not depend on the sharding.
  * Errors, which leave the module unchanged: FG_EINVAL (unknown strategy or axis), FG_ENOTFOUND (a

@@ -5,8 +5,8 @@
  * arrays and variables that it reads, and XLA inserts the collectives. Every sharding therefore
  * computes the same result, up to the order of summation.
  *
- * Devices are numbered in row-major order: on the mesh data=2,model=4, device d has the coordinates
- * (d / 4, d % 4).
+ * Devices are numbered in row-major order: on the mesh {data: 2, model: 4}, device d has the
+ * coordinates (d / 4, d % 4).
  *
  * A sharding is written as a partition spec with one entry per dimension: "data,none" shards the
  * first dimension along the axis `data` and does not shard the second; "data+fsdp" shards the first
@@ -41,11 +41,6 @@ typedef struct fg_mesh_options {
                                ["fsdp" if it exists, else batch_axes] */
     uint64_t reserved[2];
 } fg_mesh_options;
-
-/* Parses "data=2,fsdp=2,model=-1" into out->axes and resets the other fields; "" is the default
- * mesh. The number of devices is not checked here but in fg_client_open. Thread-safe. Errors:
- * FG_EINVAL. */
-FG_API FG_MUST_USE fg_status fg_mesh_parse(const char *text, fg_mesh_options *out, fg_error *err);
 
 /* The mesh of a client (fg_client_info). */
 typedef struct fg_mesh_info {

@@ -270,8 +270,9 @@ typedef struct fg_model_options {
     const fg_model_entry *entry; /* instead of name: a row, which must outlive the model */
     fg_type input;   /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]; required */
     int64_t outputs; /* number of classes, or 1 for a regression; required */
-    const char *options; /* options of the model, "hidden=[64], dropout=0.5"; others have their
-                            defaults                                                    [none] */
+    const char *options; /* options of the model as in YAML, "{hidden: [64], dropout: 0.5}"; others
+                            have their defaults. A string, because models are rows that others can
+                            add, with options whose struct the caller does not have     [none] */
     const fg_option_values *values; /* instead of options: values for the row's table   [none] */
     double scale; /* factor for integer inputs; floating-point inputs are not scaled   [1/255] */
     int64_t image[3]; /* height, width, channels of a flat image          [square, 1 channel] */

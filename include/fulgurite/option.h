@@ -41,10 +41,10 @@ typedef enum fg_option_kind {
     FG_OPTION_INTS = 7,    /* lists                                                       */
     FG_OPTION_FLOATS = 8,
     FG_OPTION_STRINGS = 9,
-    FG_OPTION_RULES = 10,    /* sharding rules, "fc1.*=none/model"                          */
-    FG_OPTION_ENTRIES = 11,  /* names with options, "early_stop: {patience: 3}"            */
-    FG_OPTION_DURATION = 12, /* "90s", "8h30m", "1d12h", "08:30:00"; a number of seconds in C */
-    FG_OPTION_MAP = 13       /* integers by integers, "{0: 1, 4: 2}"                       */
+    FG_OPTION_STRING_MAP = 10, /* strings by strings, in order: "{data: 2, fsdp: 4}"      */
+    FG_OPTION_ENTRIES = 11,    /* names with options, "early_stop: {patience: 3}"            */
+    FG_OPTION_DURATION = 12,   /* "90s", "8h30m", "1d12h", "08:30:00"; a number of seconds in C */
+    FG_OPTION_MAP = 13         /* integers by integers, "{0: 1, 4: 2}"                       */
 } fg_option_kind;
 
 /* An integer member whose value is auto or not known. A double is then NaN, a string NULL. */
@@ -73,6 +73,13 @@ typedef struct fg_int_map {
     const fg_int_pair *at;
     size_t count;
 } fg_int_map;
+typedef struct fg_string_pair {
+    const char *key, *value;
+} fg_string_pair;
+typedef struct fg_string_map {
+    const fg_string_pair *at;
+    size_t count;
+} fg_string_map;
 /* A part of something: a fraction of it, or a number of its elements if fraction is 0. */
 typedef struct fg_amount {
     double fraction; /* 0 to 1 */
@@ -108,20 +115,20 @@ typedef struct fg_option {
 } fg_option;
 
 /* The member's type by kind. A list with a fixed number of elements is an array of them instead. */
-#define FG_MEMBER_INT      int64_t
-#define FG_MEMBER_FLOAT    double
-#define FG_MEMBER_BOOL     bool
-#define FG_MEMBER_STRING   const char *
-#define FG_MEMBER_CHOICE   const char *
-#define FG_MEMBER_AMOUNT   fg_amount
-#define FG_MEMBER_DEVICES  const char *
-#define FG_MEMBER_INTS     fg_ints
-#define FG_MEMBER_FLOATS   fg_floats
-#define FG_MEMBER_STRINGS  fg_strings
-#define FG_MEMBER_RULES    fg_strings
-#define FG_MEMBER_ENTRIES  fg_strings
-#define FG_MEMBER_DURATION double
-#define FG_MEMBER_MAP      fg_int_map
+#define FG_MEMBER_INT        int64_t
+#define FG_MEMBER_FLOAT      double
+#define FG_MEMBER_BOOL       bool
+#define FG_MEMBER_STRING     const char *
+#define FG_MEMBER_CHOICE     const char *
+#define FG_MEMBER_AMOUNT     fg_amount
+#define FG_MEMBER_DEVICES    const char *
+#define FG_MEMBER_INTS       fg_ints
+#define FG_MEMBER_FLOATS     fg_floats
+#define FG_MEMBER_STRINGS    fg_strings
+#define FG_MEMBER_STRING_MAP fg_string_map
+#define FG_MEMBER_ENTRIES    fg_strings
+#define FG_MEMBER_DURATION   double
+#define FG_MEMBER_MAP        fg_int_map
 /* The offset of a member; a member of another type does not compile (without warnings). */
 #define FG_OFFSET(type, member, its_type)                                                          \
     (offsetof(type, member) + 0 * sizeof((its_type *)0 == &((type *)0)->member))
@@ -219,7 +226,8 @@ FG_API const fg_option *fg_option_find(const fg_option_values *values, const cha
 /* One scalar of YAML, or one word of a command line. */
 typedef struct fg_option_text {
     const char *text;
-    bool is_quoted; /* then it is a string: never a number, true, false or auto */
+    bool is_quoted;  /* then it is a string: never a number, true, false or auto */
+    const char *key; /* of an element of a map; NULL in lists */
 } fg_option_text;
 
 /* The scalars of an option. */
@@ -239,7 +247,7 @@ FG_API FG_MUST_USE fg_status fg_option_set_items(fg_option_values *values, const
  * "\"auto\"" for the string auto; null and ~ reset it. Errors: those of fg_option_set_items. */
 FG_API FG_MUST_USE fg_status fg_option_set(fg_option_values *values, const char *name,
                                            const char *text, const char *place, fg_error *err);
-/* Sets several: "hidden=[64, 32], dropout=0.5", or as in YAML, "{hidden: [64, 32], dropout: 0.5}".
+/* Sets several, written as a map in YAML: "{hidden: [64, 32], dropout: 0.5}"; "" and NULL: none.
  * Errors: those of fg_option_set_items, and FG_EINVAL for an option that is given twice. */
 FG_API FG_MUST_USE fg_status fg_option_set_all(fg_option_values *values, const char *text,
                                                const char *place, fg_error *err);
@@ -274,7 +282,7 @@ FG_API bool fg_option_bool(const fg_option_values *values, const char *name);
 FG_API const char *fg_option_string(const fg_option_values *values, const char *name);
 /* Number of elements of a list. For other kinds: 1, or 0 if there is no value or it is auto. */
 FG_API size_t fg_option_count(const fg_option_values *values, const char *name);
-/* An element of INTS, of FLOATS, and of STRINGS, RULES or ENTRIES; 0 or NULL past the end. */
+/* An element of INTS, of FLOATS, and of STRINGS or ENTRIES; 0 or NULL past the end. */
 FG_API int64_t fg_option_int_at(const fg_option_values *values, const char *name, size_t index);
 FG_API double fg_option_float_at(const fg_option_values *values, const char *name, size_t index);
 FG_API const char *fg_option_string_at(const fg_option_values *values, const char *name,

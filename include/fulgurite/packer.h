@@ -85,8 +85,6 @@ typedef struct fg_pack_build_options {
     int64_t sequence; /* tokens per sample, of token files (fg_tokens_load)   [0: images] */
     bool host_crops;  /* training crops or flips images on the host: the automatic codec is not dct,
                          whose images are decoded whole by the device            [false] */
-    const char *source; /* members of fg_catalog_options as text, "path_column=file, delimiter=;";
-                            they have priority over `catalog`                        [none] */
     bool tolerate_corruption; /* decode as much as possible of truncated and corrupt JPEGs, and
                                  encode them again; codec file stores them as they are   [false] */
     bool handle_signals; /* SIGINT, SIGTERM and SIGHUP stop the build like `progress`, the second
@@ -160,7 +158,7 @@ FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_p
                                            fg_error *err);
 
 /* Decodes every image of a source, as fg_pack_build does with codec file, and writes nothing. Of
- * the options, only catalog, source, limit, thread_count, tolerate_corruption, progress,
+ * the options, only catalog, limit, thread_count, tolerate_corruption, progress,
  * progress_s and handle_signals are used. out->bad lists what cannot be read or decoded, also rows
  * of a list whose file does not exist; out->sample_count is the number of the others,
  * out->flawed_count of those whose decoder had a warning, out->skip_count of files that are not

@@ -33,8 +33,8 @@ static fg_status add(fg_trainer *trainer, char *text, fg_error *err)
 {
     fg_option_values *values = NULL;
     void *self = NULL;
-    const char *options;
-    const fg_callback_entry *row = find(fgi_option_split_entry(text, &options), err);
+    const char *options = fgi_option_split_pair(text);
+    const fg_callback_entry *row = find(text, err);
     if (row == NULL)
         return FG_EINVAL;
     FGI_TRY(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,

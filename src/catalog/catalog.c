@@ -97,7 +97,7 @@ static fg_status find_kind(const char *path, const char *name, const fgi_catalog
             err, FG_EINVAL,
             "'%s': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
             ".tfrecord\nif it has another name, set the kind (csv, jsonl, tar, tfrecord): "
-            "fulgurite pack --source kind=csv, or data.source",
+            "fulgurite pack --source='{kind: csv}', or data.source",
             path);
     }
     return FG_OK;

@@ -28,10 +28,6 @@ enum { DEEPEST = 64 };
 #define IMAGE_OUTSIDE_SPLIT "an image next to the folders of the splits"
 #define NO_IMAGES           "a folder without images, which is not a class"
 
-#define INSIST                                                                                     \
-    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
-    "init and fulgurite pack)"
-
 typedef struct place {
     dev_t device;
     ino_t number;
@@ -297,7 +293,7 @@ static fg_status check_split_in_class(const walk *w, const entry *e)
     return fgi_fail(w->err, FG_EFORMAT,
                     "'%.120s': the folder of the class '%.60s' contains '%s', which is named as a "
                     "split\nmove the folders of the classes into those of the splits (%s/%.60s); "
-                    "if it is not a split, set " INSIST,
+                    "if it is not a split, set " FGI_NO_SPLIT_FOLDERS,
                     w->b->catalog->path, w->class_name, e->name, e->name, w->class_name);
 }
 
@@ -436,7 +432,7 @@ static fg_status fail_mixed(const walk *w, const char *const *splits, size_t spl
     return fgi_fail(
         w->err, FG_EFORMAT,
         "'%s': %s %s named as %s, but %s %s not\nmove what is not a split elsewhere, or "
-        "use the folder of the training images; if all are classes, set " INSIST,
+        "use the folder of the training images; if all are classes, set " FGI_NO_SPLIT_FOLDERS,
         shown_folder(w, folder), fgi_shown_names(splits, split_count, a, sizeof(a)),
         split_count == 1 ? "is" : "are", split_count == 1 ? "a split" : "splits",
         fgi_shown_names(others, other_count, b, sizeof(b)), other_count == 1 ? "is" : "are");
@@ -459,7 +455,7 @@ static fg_status check_words(const walk *w, const listing *l)
     return fgi_fail(w->err, FG_EFORMAT,
                     "'%s': %s look like splits, not like classes\nuse the folder of the training "
                     "images, or rename the folders to train, val and test; if they are classes, "
-                    "set " INSIST,
+                    "set " FGI_NO_SPLIT_FOLDERS,
                     shown_folder(w, folder), fgi_shown_names(names, 2, shown, sizeof(shown)));
 }
 

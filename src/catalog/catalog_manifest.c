@@ -206,7 +206,7 @@ static fg_status fail_missing(const fgi_draft *b, const char *path, const char *
     return fgi_fail(err, FG_ENOTFOUND,
                     "'%s' in '%s': %s\npaths are relative to %s; for files in another folder or "
                     "without an extension in the list, set data.root and data.suffix "
-                    "(fulgurite pack --source root=FOLDER,suffix=.jpg)",
+                    "(fulgurite pack --source='{root: FOLDER, suffix: .jpg}')",
                     fgi_shown(path, shown), c->folder, reason,
                     b->options->root != NULL ? "root" : "the folder of the list");
 }
@@ -329,7 +329,7 @@ static fg_status find_columns(fgi_draft *b, const fgi_csv *csv, int out[COLUMNS]
     const char *nearest = fgi_nearest(names[PATH], csv->columns, csv->column_count);
     return fgi_fail(err, FG_EFORMAT,
                     "%s:1: there is no column '%s'%s%s%s\nset the name of the column of the files: "
-                    "data.path_column, or fulgurite pack --source path_column=file",
+                    "data.path_column, or fulgurite pack --source='{path_column: file}'",
                     csv->name, names[PATH], nearest == NULL ? "" : "; did you mean '",
                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
 }

@@ -1,4 +1,4 @@
-/* catalog_options.c - the options of a catalog as text.
+/* catalog_options.c - the options of a catalog as a map.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "catalog/catalog_options.h"
@@ -57,47 +57,40 @@ static fg_status set_delimiter(const fg_option_values *values, const char *text,
     return FG_OK;
 }
 
-/* Sets the strings of *options that are given. Returns the name of the last one that was already
- * set; NULL if there is none. */
-static const char *set_strings(const source_text *given, fg_catalog_options *options)
+/* Sets the strings of *options that are given. */
+static void set_strings(const source_text *given, fg_catalog_options *options)
 {
-    const char *twice = NULL;
     for (size_t i = 0; i < source.option_count; i++) {
-        const char *text, *before;
+        const char *text;
         if (rows[i].kind == FG_OPTION_BOOL || rows[i].offset >= sizeof *options)
             continue;
         memcpy(&text, (const char *)given + rows[i].offset, sizeof text);
-        memcpy(&before, (const char *)options + rows[i].offset, sizeof before);
-        if (text == NULL)
-            continue;
-        if (rows[i].kind == FG_OPTION_STRING && before != NULL && *text != '\0')
-            twice = rows[i].name;
-        memcpy((char *)options + rows[i].offset, &text, sizeof text);
+        if (text != NULL)
+            memcpy((char *)options + rows[i].offset, &text, sizeof text);
     }
-    return twice;
 }
 
-static fg_status read_all(const char *text, fg_option_values *values, fg_catalog_options *options,
-                          void **out_texts, const char **out_twice, fg_error *err)
+static fg_status read_all(const char *text, const fg_string_map *map, fg_option_values *values,
+                          fg_catalog_options *options, void **out_texts, fg_error *err)
 {
-    FGI_TRY(fg_option_set_all(values, text != NULL ? text : "", NULL, err));
+    FGI_TRY(fg_option_set_all(values, text, NULL, err));
+    for (size_t i = 0; map != NULL && i < map->count; i++)
+        FGI_TRY(fg_option_set(values, map->at[i].key, map->at[i].value, NULL, err));
     FGI_TRY(fgi_row_create(&source, values, out_texts, err));
     const source_text *given = *out_texts;
-    const char *twice = set_strings(given, options);
-    if (out_twice != NULL)
-        *out_twice = twice;
+    set_strings(given, options);
     options->no_split_folders |= given->catalog.no_split_folders;
     options->no_classes |= given->catalog.no_classes;
     return set_delimiter(values, given->delimiter, options, err);
 }
 
-fg_status fgi_catalog_options_read(const char *text, fg_catalog_options *options, void **out_texts,
-                                   const char **out_twice, fg_error *err)
+fg_status fgi_catalog_options_read(const char *text, const fg_string_map *map,
+                                   fg_catalog_options *options, void **out_texts, fg_error *err)
 {
     fg_option_values *values = NULL;
     *out_texts = NULL;
     FGI_TRY(fg_option_values_create("source", rows, source.option_count, &values, err));
-    const fg_status status = read_all(text, values, options, out_texts, out_twice, err);
+    const fg_status status = read_all(text, map, values, options, out_texts, err);
     fg_option_values_destroy(values);
     if (status != FG_OK) {
         fgi_free(*out_texts);

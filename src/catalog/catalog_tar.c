@@ -300,8 +300,7 @@ static fg_status fail_splits(const layout *l, const char *one, const char *anoth
     return fgi_fail(err, FG_EFORMAT,
                     "'%.100s': some folders look like splits, but not all are named train, val or "
                     "test: '%.60s', '%.60s'\nput the folders of the classes into folders of these "
-                    "names; if all are classes, set no_split_folders=true in data.source_options "
-                    "(--source no_split_folders=true of fulgurite init and fulgurite pack)",
+                    "names; if all are classes, set " FGI_NO_SPLIT_FOLDERS,
                     l->b->catalog->path, fgi_shown(one, a), fgi_shown(another, b));
 }
 
@@ -428,9 +427,9 @@ static fg_status check_labels(fgi_draft *b, const char *path, const label_counts
     if (counts->label > 0 && counts->both > 0 && o->label_member == NULL && !o->no_classes)
         FGI_TRY(fgi_draft_note(b, FG_LOG_INFO, err,
                                "'%s': labels are read from the .cls files; %lld .json files "
-                               "contain '%s' too (to use it: label_member=json in "
-                               "data.source_options, or fulgurite pack --source "
-                               "label_member=json)",
+                               "contain '%s' too (to use it, set data.source_options to "
+                               "{label_member: json}, fulgurite pack "
+                               "--source='{label_member: json}')",
                                path, (long long)counts->both, o->label_column));
     if (counts->label > 0 || o->no_classes)
         return FG_OK;
@@ -456,8 +455,7 @@ const fgi_catalog_kind fgi_catalog_tar_row = {
     .name = "tar",
     .help = "tar files: KEY.jpg with KEY.cls or KEY.json (WebDataset), or a folder per class",
     .target = "the class of each KEY.jpg in KEY.cls, or in KEY.json as 'label' (other names: "
-              "label_member=EXTENSION or label_column=NAME in data.source_options), or a folder "
-              "for each class",
+              "label_member or label_column in data.source_options), or a folder for each class",
     .is_file = is_tar,
     .open = open_tar,
     .read = fgi_read_sample_range,

@@ -390,19 +390,19 @@ static fg_status open_tfrecord(fgi_draft *b, const char *path, fg_error *err)
     for (size_t i = 0; i < c->shards.count; i++)
         FGI_TRY(scan_shard(b, i, err));
     if (c->count == 0 && c->skip_count > 0)
-        return fgi_fail(err, FG_ENOTFOUND,
-                        "'%s': no record has the feature '%s' with an image\nset image_feature: "
-                        "fulgurite pack --source image_feature=image,label_feature=label, or "
-                        "data.source_options",
-                        path, b->options->image_feature);
+        return fgi_fail(
+            err, FG_ENOTFOUND,
+            "'%s': no record has the feature '%s' with an image\nset data.source_options to "
+            "{image_feature: image, label_feature: label} (fulgurite pack "
+            "--source='{image_feature: image, label_feature: label}')",
+            path, b->options->image_feature);
     return choose_names(b, err);
 }
 
 const fgi_catalog_kind fgi_catalog_tfrecord_row = {
     .name = "tfrecord",
     .help = "TFRecord files of tf.Example with the feature image/encoded",
-    .target =
-        "the feature 'image/class/label' (another one: label_feature=NAME in data.source_options)",
+    .target = "the feature 'image/class/label' (another one: label_feature in data.source_options)",
     .is_file = is_tfrecord,
     .open = open_tfrecord,
     .read = read_record,

@@ -40,6 +40,11 @@ typedef struct fgi_skipped {
 #define FGI_SYSTEM_FOLDER "a folder of an operating system or file server"
 #define FGI_OUTSIDE_SPLIT "next to the folders of the splits"
 
+/* After "set": what makes folders classes, whatever their names. */
+#define FGI_NO_SPLIT_FOLDERS                                                                       \
+    "data.source_options to {no_split_folders: true} (--source='{no_split_folders: true}' of "     \
+    "fulgurite init and fulgurite pack)"
+
 /* A line about the source as a whole, see fg_catalog_describe. */
 typedef struct fgi_note {
     fg_log_level level;

@@ -18,7 +18,7 @@
 typedef struct images {
     fgi_crop crop;
     fg_catalog_options catalog;
-    const char *source_options;
+    fg_string_map source_options;
     enum { CHECK_AUTO, CHECK_ALL, CHECK_DECODE, CHECK_NEVER } check;
 } images;
 
@@ -92,6 +92,16 @@ static void drop_empty(fg_catalog_options *o)
             *strings[i] = NULL;
 }
 
+/* An option of the source that is a key too can only be given once. */
+static fg_status check_once(const fg_option_values *values, const fg_string_map *map, fg_error *err)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (fg_option_count(values, map->at[i].key) > 0)
+            return fg_option_fail(values, map->at[i].key, FG_EINVAL, err,
+                                  "it is also in data.source_options: set only one of them");
+    return FG_OK;
+}
+
 /* Opens the catalog with the classes of the request. Folders of new images, whose targets are not
  * needed, are not classes. */
 static fg_status open_catalog(source *s, const char *path, fg_error *err)
@@ -99,7 +109,7 @@ static fg_status open_catalog(source *s, const char *path, fg_error *err)
     const fg_format_request *r = s->request;
     const bool is_new = r->part == FG_PART_PREDICT && !r->needs_target;
     fg_catalog_options options = s->own->catalog;
-    const char *twice = NULL;
+    const fg_string_map *map = &s->own->source_options;
     void *texts = NULL;
     fg_error why;
     drop_empty(&options);
@@ -107,14 +117,11 @@ static fg_status open_catalog(source *s, const char *path, fg_error *err)
     options.class_count = r->class_count;
     options.no_classes = options.keep_missing = options.no_split_folders = is_new;
     options.skip_missing = !is_new && s->own->crop.damaged == FGI_DAMAGED_SKIP;
-    fg_status status =
-        fgi_catalog_options_read(s->own->source_options, &options, &texts, &twice, &why);
+    fg_status status = fgi_catalog_options_read(NULL, map, &options, &texts, &why);
     if (status != FG_OK)
         return fg_option_fail(r->values, "source_options", status, err, "%s", why.message);
-    if (twice != NULL)
-        status = fg_option_fail(r->values, twice, FG_EINVAL, err,
-                                "it is also in data.source_options: set only one of them");
-    else
+    status = check_once(r->values, map, err);
+    if (status == FG_OK)
         status = fg_catalog_open(path, &options, &s->catalog, err);
     fgi_free(texts);
     return status;
@@ -202,7 +209,8 @@ static const fg_option options[] = {
     LIST_OPTION(group_column, "patient",
                 "Column of a list with the group: images of one group are never divided between "
                 "training and validation. Default: group."),
-    FG_OPTION(images, source_options, STRING, NULL, NULL, "path_column=file,label_column=class",
+    FG_OPTION(images, source_options, STRING_MAP, "{}", NULL,
+              "{path_column: file, label_column: class}",
               "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
               "split_column, group_column, root, suffix, delimiter. tar: label_member. TFRecord: "
               "image_feature, label_feature, text_feature, name_feature. Folders: "

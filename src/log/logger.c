@@ -107,11 +107,11 @@ static fg_status unknown_row(const char *name, fg_error *err)
 }
 
 /* Adds a built-in logger, "NAME: {OPTION: VALUE, ...}"; the text is changed. */
-static fg_status add_named(fgi_logger *logger, char *text, fg_error *err)
+static fg_status add_named(fgi_logger *logger, char *name, fg_error *err)
 {
     fg_option_values *values = NULL;
     void *self = NULL;
-    const char *options, *name = fgi_option_split_entry(text, &options);
+    const char *options = fgi_option_split_pair(name);
     size_t index = 0;
     while (index < fgi_logger_row_count && strcmp(name, fgi_logger_rows[index]->name) != 0)
         index++;

@@ -91,11 +91,10 @@ static fg_status take_axes(fgi_mesh *mesh, const fg_mesh_options *options, fg_er
 const char *fgi_mesh_format(const fgi_mesh *mesh, char *out, size_t size)
 {
     size_t used = 0;
-    out[0] = '\0';
     for (int i = 0; i < mesh->axis_count && used < size; i++)
-        used +=
-            (size_t)snprintf(out + used, size - used, "%s%s=%d", i > 0 ? "," : "",
-                             mesh->axes[i].name, mesh->axes[i].size > 0 ? mesh->axes[i].size : -1);
+        used += (size_t)snprintf(
+            out + used, size - used, "%s%s: %d%s", i > 0 ? ", " : "{", mesh->axes[i].name,
+            mesh->axes[i].size > 0 ? mesh->axes[i].size : -1, i + 1 == mesh->axis_count ? "}" : "");
     return out;
 }
 
@@ -214,45 +213,4 @@ int fgi_mesh_shard_of(const fgi_mesh *mesh, fgi_axis_set axes, int device)
         if ((axes >> i & 1) != 0)
             shard = shard * mesh->axes[i].size + fgi_mesh_coordinate(mesh, i, device);
     return shard;
-}
-
-/* ---- text ------------------------------------------------------------------------------------ */
-
-/* "data=2": an axis. */
-static bool parse_axis(fgi_str word, fg_mesh_axis *out)
-{
-    const char *equals = memchr(word.data, '=', word.size);
-    int64_t size = 0;
-    if (equals == NULL)
-        return false;
-    const fgi_str name = fgi_str_trim((fgi_str){word.data, (size_t)(equals - word.data)});
-    const fgi_str digits = {equals + 1, word.size - (size_t)(equals - word.data) - 1};
-    if (!is_axis_name(name) || !fgi_parse_i64(fgi_str_trim(digits), &size) || size < -1 ||
-        size == 0 || size > FGI_DEVICES_MAX)
-        return false;
-    *out = (fg_mesh_axis){.size = (int)size};
-    memcpy(out->name, name.data, name.size);
-    return true;
-}
-
-fg_status fg_mesh_parse(const char *text, fg_mesh_options *out, fg_error *err)
-{
-    *out = (fg_mesh_options){.batch_axes = NULL};
-    const char *at = fgi_str_trim(fgi_str_of(text)).size > 0 ? text : NULL;
-    fgi_str word;
-    for (int count = 0; fgi_next_word(&at, text + strlen(text), ',', &word); count++) {
-        if (count == FG_MAX_MESH_AXES)
-            return fgi_fail(err, FG_EINVAL, "mesh '%s' has more than %d axes", text,
-                            FG_MAX_MESH_AXES);
-        if (!parse_axis(word, &out->axes[count]))
-            return fgi_fail(err, FG_EINVAL,
-                            "mesh '%s': '%.*s' is not an axis with a size: expected NAME=SIZE for "
-                            "each axis, as in data=2,fsdp=2,model=2 (-1: the remaining devices)",
-                            text, (int)word.size, word.data);
-        for (int i = 0; i < count; i++)
-            if (strcmp(out->axes[i].name, out->axes[count].name) == 0)
-                return fgi_fail(err, FG_EINVAL, "mesh '%s': axis '%s' is given twice", text,
-                                out->axes[i].name);
-    }
-    return FG_OK;
 }

@@ -76,7 +76,7 @@ fg_status fgi_mesh_init(fgi_mesh *mesh, const fg_mesh_options *options,
 int fgi_mesh_device_number(const fgi_mesh *mesh, int local_index);
 /* The axis with that name; -1: none. */
 int fgi_mesh_find_axis(const fgi_mesh *mesh, fgi_str name);
-/* "data=2,model=4"; -1: the size that the remaining devices give. Returns out. */
+/* "{data: 2, model: 4}"; -1: the size that the remaining devices give. Returns out. */
 const char *fgi_mesh_format(const fgi_mesh *mesh, char *out, size_t size);
 /* The product of the sizes of the axes: the number of shards if they shard a dimension. */
 int fgi_mesh_shards(const fgi_mesh *mesh, fgi_axis_set axes);

@@ -93,7 +93,7 @@ static fg_option_values *values_of(fg_module *root, const fg_entry *entry, const
     fg_error err = {0};
     fg_status status =
         fg_option_values_create(entry->name, entry->options, entry->option_count, &values, &err);
-    if (status == FG_OK && text != NULL)
+    if (status == FG_OK)
         status = fg_option_set_all(values, text, NULL, &err);
     if (status == FG_OK)
         return values;

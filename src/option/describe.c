@@ -13,8 +13,13 @@
 bool fg_option_is_list(const fg_option *option)
 {
     return option->kind == FG_OPTION_INTS || option->kind == FG_OPTION_FLOATS ||
-           option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_RULES ||
-           option->kind == FG_OPTION_ENTRIES || option->kind == FG_OPTION_MAP;
+           option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_ENTRIES ||
+           fgi_option_is_map(option);
+}
+
+bool fgi_option_is_map(const fg_option *option)
+{
+    return option->kind == FG_OPTION_MAP || option->kind == FG_OPTION_STRING_MAP;
 }
 
 static void put_range(const fg_option *option, char *out, size_t size)
@@ -56,13 +61,13 @@ const char *fg_option_type(const fg_option *option, char *out, size_t size)
         [FG_OPTION_INTS] = "integers",
         [FG_OPTION_FLOATS] = "numbers",
         [FG_OPTION_STRINGS] = "strings",
-        [FG_OPTION_RULES] = "{match: PATTERN, split: [AXIS, ...]}",
+        [FG_OPTION_STRING_MAP] = "a map, {KEY: VALUE, ...}",
         [FG_OPTION_DURATION] = "a duration",
         [FG_OPTION_ENTRIES] = "names, each with options: NAME: {OPTION: VALUE, ...}",
         [FG_OPTION_MAP] = "a map of integers, {KEY: VALUE, ...}",
     };
     char range[96] = "", count[32];
-    const bool is_list = fg_option_is_list(option) && option->kind != FG_OPTION_MAP;
+    const bool is_list = fg_option_is_list(option) && !fgi_option_is_map(option);
     const bool is_choice = option->kind == FG_OPTION_CHOICE;
     put_count(option, count, sizeof count);
     if (option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
@@ -155,21 +160,20 @@ static const char *reason_of(const fg_option *option, const char *text, char *ou
     return out;
 }
 
-/* What to write for a list or a map that is one string, as in configurations of earlier versions:
- * "[early_stop: {patience: 3}]" for "early_stop(patience=3)", "{0: 1, 4: 2}" for "0=1,4=2",
- * "[10, 20]" for "10:20", "[csv, jsonl]" for "csv, jsonl". "" for any other text. */
-static const char *list_of(const fg_option *option, const char *text, char *out, size_t size)
+/* ": write [early_stop: {patience: 3}]" for "early_stop(patience=3)", {0: 1, 4: 2} for "0=1,4=2",
+ * [10, 20] for "10:20", [csv, jsonl] for "csv, jsonl". */
+const char *fgi_option_list_of(const fg_option *option, const char *text, char *out, size_t size)
 {
-    const bool is_map = option->kind == FG_OPTION_MAP, is_entry = option->kind == FG_OPTION_ENTRIES;
+    static const char write[] = ": write ";
+    const bool is_map = fgi_option_is_map(option), is_entry = option->kind == FG_OPTION_ENTRIES;
     const bool is_ints = option->kind == FG_OPTION_INTS;
-    const bool is_list = strpbrk(text, is_map ? "=," : is_ints ? ",:" : "(,") != NULL;
+    const bool is_list = strpbrk(text, is_map ? "=:" : is_ints ? ",:" : "(,") != NULL;
     const bool is_open = strchr(text, '(') != NULL, is_closed = fgi_ends_with(text, ")");
-    size_t used = 1;
     out[0] = '\0';
     if (is_open != is_closed || text[0] == '(' || !(is_map || is_entry || is_ints) || !is_list ||
-        strpbrk(text, "[]{}\"'") != NULL || 3 * strlen(text) + 3 > size)
+        strpbrk(text, "[]{}\"'") != NULL || 3 * strlen(text) + sizeof write + 2 > size)
         return out;
-    out[0] = is_map ? '{' : '[';
+    size_t used = (size_t)fgi_snprintf(out, size, "%s%c", write, is_map ? '{' : '[');
     for (const char *c = text; *c != '\0'; c += 1 + strspn(c + 1, " ")) {
         const bool is_pair = *c == '=' || (*c == ':' && is_map);
         const bool is_comma = *c == ',' || (*c == ':' && is_ints);
@@ -188,6 +192,7 @@ static bool has_needless_quotes(const fg_option *option, const fg_option_text *t
     case FG_OPTION_CHOICE:
     case FG_OPTION_STRING:
     case FG_OPTION_MAP:
+    case FG_OPTION_STRING_MAP:
     case FG_OPTION_ENTRIES: return false;
     default: return text->is_quoted;
     }
@@ -197,13 +202,13 @@ fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option 
                                 const fg_option_text *text, fg_error *err)
 {
     char path[128], expected[384], reason[96], list[256];
-    (void)list_of(option, text->text, list, sizeof list);
+    (void)fgi_option_list_of(option, text->text, list, sizeof list);
     const bool has_quotes = list[0] == '\0' && has_needless_quotes(option, text);
-    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s%s%s%s",
+    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%s%s%.80s'%s%s%s",
                     fgi_option_path(values, option, path, sizeof path),
                     fg_option_describe(option, expected, sizeof expected),
-                    has_quotes ? "the string " : "", text->text,
+                    has_quotes ? "the string " : "", text->key != NULL ? text->key : "",
+                    text->key != NULL ? ": " : "", text->text,
                     has_quotes ? ": remove the quotes" : "",
-                    reason_of(option, text->text, reason, sizeof reason),
-                    list[0] != '\0' ? ": write " : "", list);
+                    reason_of(option, text->text, reason, sizeof reason), list);
 }

@@ -79,11 +79,12 @@ static bool is_array(const fg_option *option)
 static void put_list(block *b, const fg_option *option, const fgi_option_value *v, void *member)
 {
     const bool is_own = is_array(option);
-    const size_t width = option->kind == FG_OPTION_MAP ? 2 : 1;
+    const size_t width = fgi_option_is_map(option) ? 2 : 1;
     element *at = is_own ? member : take(b, NULL, v->count * width * sizeof *at);
     for (size_t i = 0; i < v->count; i++) {
-        const element e[] = {element_of(b, option, &v->items[i]),
-                             {.whole = (int64_t)v->items[i].number}};
+        element e[] = {element_of(b, option, &v->items[i]), {.whole = (int64_t)v->items[i].number}};
+        if (option->kind == FG_OPTION_STRING_MAP)
+            e[1].text = take_text(b, v->items[i].value);
         if (member != NULL)
             memcpy(&at[width * i], e, width * sizeof *e);
     }
@@ -243,13 +244,6 @@ static void add_int(texts *t, int64_t value)
     add_copy(t, value == FG_AUTO ? "auto" : text);
 }
 
-static void add_pair(texts *t, const element pair[2])
-{
-    char text[2 * NUMBER_SIZE];
-    (void)fgi_snprintf(text, sizeof text, "%" PRId64 ": %" PRId64, pair[0].whole, pair[1].whole);
-    add_copy(t, text);
-}
-
 static void add_float(texts *t, const fg_option *option, double value)
 {
     char text[2 * NUMBER_SIZE];
@@ -303,21 +297,34 @@ static size_t element_count(const fg_option *option, const void *member)
     return is_array(option) ? option->min_count : ((const fg_ints *)member)->count;
 }
 
+static void add_element(texts *t, const fg_option *option, element e)
+{
+    if (option->kind == FG_OPTION_INTS || option->kind == FG_OPTION_MAP)
+        add_int(t, e.whole);
+    else if (option->kind == FG_OPTION_FLOATS)
+        add_float(t, option, e.number);
+    else
+        add_text(t, e.text);
+}
+
+static void add_pair(texts *t, const fg_option *option, const element pair[2])
+{
+    add_element(t, option, pair[0]);
+    const char *key = t->at[--t->count].text;
+    add_element(t, option, pair[1]);
+    t->at[t->count - 1].key = key;
+}
+
 static void add_list(texts *t, const fg_option *option, const void *member, size_t count)
 {
     const element *at = is_array(option) ? member : *(const element *const *)member;
     const bool is_auto =
         is_array(option) && option->kind == FG_OPTION_INTS && at[0].whole == FG_AUTO;
-    for (size_t i = 0; i < (is_auto ? 1 : count); i++) {
-        if (option->kind == FG_OPTION_MAP)
-            add_pair(t, &at[2 * i]);
-        else if (option->kind == FG_OPTION_INTS)
-            add_int(t, at[i].whole);
-        else if (option->kind == FG_OPTION_FLOATS)
-            add_float(t, option, at[i].number);
+    for (size_t i = 0; i < (is_auto ? 1 : count); i++)
+        if (fgi_option_is_map(option))
+            add_pair(t, option, &at[2 * i]);
         else
-            add_text(t, at[i].text);
-    }
+            add_element(t, option, at[i]);
 }
 
 static size_t member_size(const fg_option *option)
@@ -330,7 +337,7 @@ static size_t member_size(const fg_option *option)
     case FG_OPTION_FLOATS:
         return is_array(option) ? option->min_count * sizeof(element) : sizeof(fg_ints);
     case FG_OPTION_STRINGS:
-    case FG_OPTION_RULES:
+    case FG_OPTION_STRING_MAP:
     case FG_OPTION_MAP:
     case FG_OPTION_ENTRIES: return sizeof(fg_strings);
     case FG_OPTION_INT:

@@ -66,76 +66,57 @@ static void put_text(writer *w, const char *value)
     put(w, "\"");
 }
 
-/* A map of integers in an element of ENTRIES; false for any other text. */
-static bool put_pairs(writer *w, char *text)
-{
-    const size_t size = strlen(text);
-    fg_option_text parts[64];
-    if (size < 2 || text[0] != '{' || text[size - 1] != '}' ||
-        strspn(text, "{}0123456789:,- ") != size)
-        return false;
-    text[size - 1] = '\0';
-    const size_t count = fgi_option_split(text + 1, parts, 64);
-    put(w, "{");
-    for (size_t i = 0; i < count; i++) {
-        const char *value;
-        const char *key = fgi_option_split_entry((char *)parts[i].text, &value);
-        put(w, "%s%s: %s", i > 0 ? ", " : "", key, value);
-    }
-    put(w, "}");
-    return true;
-}
+/* A list or a map in an element of ENTRIES. */
+static void put_parts(writer *w, fg_option_text *parts, size_t count, const char *brackets);
 
 /* A value in an element of ENTRIES, as parse.c splits it. */
 static void put_flow(writer *w, char *text)
 {
     const size_t size = strlen(text);
-    const bool is_quoted = fgi_option_in_quotes(text);
     const bool is_list = size >= 2 && text[0] == '[' && text[size - 1] == ']';
     fg_option_text parts[64];
-    if (put_pairs(w, text))
+    size_t count;
+    if (fgi_option_split_map(text, parts, 64, &count)) {
+        put_parts(w, parts, count, "{}");
         return;
+    }
+    const bool is_quoted = fgi_option_in_quotes(text);
     if (is_quoted || is_list)
         text[size - 1] = '\0';
-    if (!is_list) {
-        const bool is_safe = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                          "0123456789+-._/") == size;
-        if (is_safe && !is_quoted)
-            put(w, "%s", text);
-        else
-            put_text(w, text + is_quoted);
-        return;
-    }
-    const size_t count = fgi_option_split(text + 1, parts, 64);
-    put(w, "[");
+    const bool is_safe = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                      "0123456789+-._/") == size;
+    if (is_list)
+        put_parts(w, parts, fgi_option_split(text + 1, parts, 64), "[]");
+    else if (is_safe && !is_quoted)
+        put(w, "%s", text);
+    else
+        put_text(w, text + is_quoted);
+}
+
+static void put_parts(writer *w, fg_option_text *parts, size_t count, const char *brackets)
+{
+    put(w, "%c", brackets[0]);
     for (size_t i = 0; i < count; i++) {
         put(w, i > 0 ? ", " : "");
+        if (parts[i].key != NULL)
+            put(w, "%s: ", parts[i].key);
         put_flow(w, (char *)parts[i].text);
     }
-    put(w, "]");
+    put(w, "%c", brackets[1]);
 }
 
 static void put_entry(writer *w, const char *entry)
 {
     char text[2048];
-    fg_option_text parts[64];
-    const char *options;
     (void)fgi_snprintf(text, sizeof text, "%s", entry);
-    put_text(w, fgi_option_split_entry(text, &options));
-    const size_t size = strlen(options);
-    if (size < 2)
-        return;
-    char *inner = (char *)options + 1;
-    inner[size - 2] = '\0';
-    const size_t count = fgi_option_split(inner, parts, 64);
-    put(w, ": {");
-    for (size_t i = 0; i < count; i++) {
-        const char *value;
-        const char *name = fgi_option_split_entry((char *)parts[i].text, &value);
-        put(w, "%s%s: ", i > 0 ? ", " : "", name);
-        put_flow(w, (char *)value);
+    char *map = text;
+    if (*text != '{') {
+        map = fgi_option_split_pair(text);
+        put_text(w, text);
+        put(w, map != NULL ? ": " : "");
     }
-    put(w, "}");
+    if (map != NULL)
+        put_flow(w, map);
 }
 
 const char *fgi_option_format_entry(const char *text, char *out, size_t size)
@@ -144,6 +125,18 @@ const char *fgi_option_format_entry(const char *text, char *out, size_t size)
     out[0] = '\0';
     put_entry(&w, text);
     return out;
+}
+
+/* Numbers are strings here: they need no quotes. */
+static void put_pair(writer *w, const fgi_option_item *item)
+{
+    int64_t number;
+    put_text(w, item->text);
+    put(w, ": ");
+    if (fgi_parse_i64(fgi_str_of(item->value), &number))
+        put(w, "%s", item->value);
+    else
+        put_text(w, item->value);
 }
 
 static void put_item(writer *w, const fg_option *option, const fgi_option_item *item)
@@ -166,8 +159,8 @@ static void put_item(writer *w, const fg_option *option, const fgi_option_item *
         return;
     case FG_OPTION_DURATION:
     case FG_OPTION_STRING:
-    case FG_OPTION_STRINGS:
-    case FG_OPTION_RULES: put_text(w, item->text); return;
+    case FG_OPTION_STRINGS: put_text(w, item->text); return;
+    case FG_OPTION_STRING_MAP: put_pair(w, item); return;
     case FG_OPTION_ENTRIES: put_entry(w, item->text); return;
     case FG_OPTION_MAP: put(w, "%" PRId64 ": %.0f", item->whole, item->number); return;
     }
@@ -182,7 +175,7 @@ const char *fg_option_format(const fg_option_values *values, const char *name, c
     if (option == NULL)
         return out;
     const fgi_option_value *v = &values->values[option - values->options];
-    const bool is_list = fg_option_is_list(option), is_map = option->kind == FG_OPTION_MAP;
+    const bool is_list = fg_option_is_list(option), is_map = fgi_option_is_map(option);
     if (v->is_auto || (v->count == 0 && (!is_list || option->min_count > 0))) {
         put(&w, v->is_auto ? "auto" : "null");
         return out;

@@ -16,6 +16,7 @@ typedef struct fgi_option_item {
     int64_t whole;
     double number;
     const char *text;
+    const char *value; /* of a pair of strings, whose key is `text` */
     const char *alias; /* the other program's spelling that was given, NULL: none */
     bool is_fraction;  /* an amount given as a fraction, in `number`, not as a count, in `whole` */
 } fgi_option_item;
@@ -61,9 +62,17 @@ bool fgi_option_in_quotes(const char *text);
  * parts. Returns the number of parts, at most `capacity`. */
 size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity);
 
-/* Splits an element of ENTRIES, "NAME: {OPTION: VALUE, ...}", in place; *out_options is "" if there
- * are none. Returns the name. */
-const char *fgi_option_split_entry(char *text, const char **out_options);
+/* Splits "KEY: VALUE" in place at the first colon that is not in quotes; a space after it is not
+ * needed, for command lines. Returns the value, or NULL if there is none. */
+char *fgi_option_split_pair(char *text);
+/* Splits "{KEY: VALUE, ...}" in place; an element without a value has no key. False for any other
+ * text, which is not changed. */
+bool fgi_option_split_map(char *text, fg_option_text *parts, size_t capacity, size_t *out_count);
+/* Whether the value is a map; it is then also a list, of pairs. */
+bool fgi_option_is_map(const fg_option *option);
+/* What to write for a list or a map that is one string, as in configurations of earlier versions:
+ * ": write {0: 1, 4: 2}" for "0=1,4=2". "" for any other text. */
+const char *fgi_option_list_of(const fg_option *option, const char *text, char *out, size_t size);
 
 /* Of a decimal number and its value in f64: 1 if it is too large for f32, -1 if it is not 0 but too
  * small for a normal f32, else 0. */
@@ -105,7 +114,7 @@ fg_status fgi_option_add_place(const fg_option_values *values, fg_status status,
 /* FG_EINVAL if an option's member is not inside the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 
-/* Writes an element of ENTRIES as YAML; its values are quoted where YAML requires it. */
+/* Writes an element of ENTRIES, or a map, as YAML; values are quoted where YAML requires it. */
 const char *fgi_option_format_entry(const char *text, char *out, size_t size);
 /* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.
  * Thread-safe. */

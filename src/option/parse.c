@@ -98,19 +98,6 @@ static fg_status parse_string(fg_option_values *values, const fg_option *option,
     return status;
 }
 
-static fg_status parse_rule(fg_option_values *values, const fg_option *option, const char *text,
-                            fgi_option_item *out, fg_error *err)
-{
-    char path[128];
-    const char *equals = strchr(text, '=');
-    if (equals == NULL || equals == text)
-        return fgi_fail(err, FG_EINVAL,
-                        "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
-                        "got '%.80s'",
-                        fgi_option_path(values, option, path, sizeof path), text);
-    return keep_text(values, text, out, err);
-}
-
 /* NAME or NAME: {...}. What is in the braces is parsed when the row with that name is known. */
 static fg_status parse_entry(fg_option_values *values, const fg_option *option,
                              const fg_option_text *text, fgi_option_item *out, fg_error *err)
@@ -127,30 +114,25 @@ static fg_status parse_entry(fg_option_values *values, const fg_option *option,
     return keep_text(values, text->text, out, err);
 }
 
-const char *fgi_option_split_entry(char *text, const char **out_options)
-{
-    char *colon = strchr(text, ':');
-    *out_options = "";
-    if (colon == NULL)
-        return text;
-    *colon = '\0';
-    *out_options = colon + 1 + strspn(colon + 1, " ");
-    return text;
-}
-
 /* "4: 2"; keys are not negative. */
 static bool parse_pair(const fg_option *option, const fg_option_text *text, fgi_option_item *out)
 {
-    const char *colon = strchr(text->text, ':');
     int64_t value;
-    if (colon == NULL || text->is_quoted)
-        return false;
-    const fgi_str key = {text->text, (size_t)(colon - text->text)};
-    if (!fgi_parse_i64(fgi_str_trim(key), &out->whole) || out->whole < 0 ||
-        !fgi_parse_i64(fgi_str_trim(fgi_str_of(colon + 1)), &value))
+    if (text->key == NULL || !fgi_parse_i64(fgi_str_of(text->key), &out->whole) || out->whole < 0 ||
+        !fgi_parse_i64(fgi_str_of(text->text), &value))
         return false;
     out->number = (double)value;
     return in_range(option, out->number);
+}
+
+static fg_status parse_strings(fg_option_values *values, const fg_option *option,
+                               const fg_option_text *text, fgi_option_item *out, fg_error *err)
+{
+    if (text->key == NULL || *text->key == '\0')
+        return fgi_option_unexpected(values, option, text, err);
+    FGI_TRY(keep_text(values, text->text, out, err));
+    out->value = out->text;
+    return keep_text(values, text->key, out, err);
 }
 
 static fg_status parse_duration(fg_option_values *values, const fg_option *option,
@@ -190,7 +172,7 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
     case FG_OPTION_STRINGS: return keep_text(values, text->text, out, err);
     case FG_OPTION_ENTRIES: return parse_entry(values, option, text, out, err);
     case FG_OPTION_CHOICE: return fgi_option_parse_choice(values, option, text, out, err);
-    case FG_OPTION_RULES: return parse_rule(values, option, text->text, out, err);
+    case FG_OPTION_STRING_MAP: return parse_strings(values, option, text, out, err);
     case FG_OPTION_DEVICES: return parse_devices(values, option, text->text, out, err);
     case FG_OPTION_DURATION: return parse_duration(values, option, text, out, err);
     case FG_OPTION_BOOL: is_good = parse_bool(text, out); break;
@@ -253,4 +235,32 @@ size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity)
         text += size + 1;
     }
     return count;
+}
+
+char *fgi_option_split_pair(char *text)
+{
+    const char *quote = *text == '"' || *text == '\'' ? strchr(text + 1, *text) : NULL;
+    char *colon = strchr(quote != NULL ? quote : text, ':');
+    if (colon == NULL)
+        return NULL;
+    char *end = colon;
+    while (end > text && end[-1] == ' ')
+        end--;
+    *end = '\0';
+    return colon + 1 + strspn(colon + 1, " ");
+}
+
+bool fgi_option_split_map(char *text, fg_option_text *parts, size_t capacity, size_t *out_count)
+{
+    const size_t size = strlen(text);
+    if (size < 2 || text[0] != '{' || text[size - 1] != '}')
+        return false;
+    text[size - 1] = '\0';
+    *out_count = fgi_option_split(text + 1, parts, capacity);
+    for (size_t i = 0; i < *out_count; i++) {
+        const char *key = parts[i].text, *value = fgi_option_split_pair((char *)key);
+        if (value != NULL)
+            parts[i] = (fg_option_text){.text = value, .key = key};
+    }
+    return true;
 }

@@ -53,11 +53,26 @@ static fg_status check_count(const fg_option_values *values, const fg_option *op
                     fg_option_describe(option, expected, sizeof expected), count, fgi_s(count));
 }
 
+/* The key that two pairs have, or NULL. */
+static const char *repeated_key(const fg_option_text *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i && pairs[i].key != NULL; k++)
+            if (pairs[k].key != NULL && strcmp(pairs[k].key, pairs[i].key) == 0)
+                return pairs[i].key;
+    return NULL;
+}
+
 static fg_status set_items(fg_option_values *values, const fg_option *option,
                            const fg_option_items *items, fg_error *err)
 {
+    char path[128];
     fgi_option_value made = {0};
     const size_t count = items->count;
+    const char *repeated = repeated_key(items->at, count);
+    if (repeated != NULL)
+        return fgi_fail(err, FG_EINVAL, "%s: '%.80s' is given twice: expected one value",
+                        fgi_option_path(values, option, path, sizeof path), repeated);
     made.is_auto = count == 1 && !items->at[0].is_quoted &&
                    fgi_equal_nocase(items->at[0].text, "auto") &&
                    fgi_option_range_of(option).has_auto;
@@ -75,15 +90,21 @@ static fg_status set_items(fg_option_values *values, const fg_option *option,
     return FG_OK;
 }
 
-/* Text in quotes is a string, so that the strings auto, null and "" can be given. */
-static fg_option_text unquoted(char *text)
+/* Removes quotes in place; false if there are none. */
+static bool unquote(const char **text)
 {
-    fg_option_text out = {.text = text};
-    if (fgi_option_in_quotes(text)) {
-        text[strlen(text) - 1] = '\0';
-        out = (fg_option_text){.text = text + 1, .is_quoted = true};
-    }
-    return out;
+    if (*text == NULL || !fgi_option_in_quotes(*text))
+        return false;
+    ((char *)*text)[strlen(*text) - 1] = '\0';
+    ++*text;
+    return true;
+}
+
+/* Text in quotes is a string, so that the strings auto, null and "" can be given. */
+static void unquote_item(fg_option_text *item)
+{
+    item->is_quoted = unquote(&item->text);
+    (void)unquote(&item->key);
 }
 
 /* The number of parts that a text can have at most. */
@@ -95,23 +116,28 @@ static size_t part_count(const char *text)
     return count;
 }
 
-/* "[a, b]", or "a, b" without brackets. */
+/* "[a, b]", or "a, b" without brackets; "{a: 1, b: 2}". */
 static fg_status set_list(fg_option_values *values, const fg_option *option, char *text,
                           const char *place, fg_error *err)
 {
     const size_t size = strlen(text), most = part_count(text);
+    const bool is_map = fgi_option_is_map(option);
+    size_t count = 1;
     fg_option_text *parts = fgi_arena_alloc(&values->arena, most * sizeof *parts);
     if (parts == NULL)
         return fgi_no_memory(err);
-    const char *brackets = option->kind == FG_OPTION_MAP ? "{}" : "[]";
-    if (size >= 2 && text[0] == brackets[0] && text[size - 1] == brackets[1]) {
+    if (!is_map && size >= 2 && text[0] == '[' && text[size - 1] == ']') {
         text[size - 1] = '\0';
         text++;
     }
-    const size_t count = fgi_option_split(text, parts, most);
-    const bool has_text = option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_ENTRIES;
+    if (!is_map)
+        count = fgi_option_split(text, parts, most);
+    else if (!fgi_option_split_map(text, parts, most, &count))
+        parts[0] = (fg_option_text){.text = text}; /* is refused */
+    const bool has_text =
+        is_map || option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_ENTRIES;
     for (size_t i = 0; i < count && has_text; i++)
-        parts[i] = unquoted((char *)parts[i].text);
+        unquote_item(&parts[i]);
     return set_items(values, option, &(fg_option_items){parts, count, place}, err);
 }
 
@@ -138,7 +164,8 @@ static fg_status set_text(fg_option_values *values, const fg_option *option, con
         copy += strspn(copy, " ");
         return set_list(values, option, copy, place, err);
     }
-    const fg_option_text item = unquoted(copy);
+    fg_option_text item = {.text = copy};
+    unquote_item(&item);
     return set_items(values, option, &(fg_option_items){&item, 1, place}, err);
 }
 
@@ -167,42 +194,40 @@ fg_status fg_option_set(fg_option_values *values, const char *name, const char *
     return set_text(values, option, text, place, err);
 }
 
-/* Splits "NAME = VALUE", or "NAME: VALUE", in place; NULL if there is no value. */
-static const char *split_value(char *text, char separator)
+/* "{OPTION: VALUE, ...}" as pairs, each option once. */
+static fg_status split_options(const fg_option_values *values, char *text, fg_option_text *pairs,
+                               size_t *out_count, fg_error *err)
 {
-    char *equals = strchr(text, separator);
-    if (equals == NULL)
-        return NULL;
-    *equals = '\0';
-    for (char *end = equals; end > text && end[-1] == ' ';)
-        *--end = '\0';
-    return equals + 1 + strspn(equals + 1, " ");
+    static const fg_option map = {.kind = FG_OPTION_STRING_MAP};
+    const char *section = values->section, *colon = *section != '\0' ? ": " : "";
+    char write[256];
+    if (!fgi_option_split_map(text, pairs, MOST_NAMES, out_count))
+        return fgi_fail(err, FG_EINVAL, "%s%sexpected {OPTION: VALUE, ...}, got '%.80s'%s", section,
+                        colon, text, fgi_option_list_of(&map, text, write, sizeof write));
+    for (size_t i = 0; i < *out_count; i++)
+        if (pairs[i].key == NULL)
+            return fgi_fail(err, FG_EINVAL, "%s%s'%.80s': expected OPTION: VALUE", section, colon,
+                            pairs[i].text);
+    const char *repeated = repeated_key(pairs, *out_count);
+    if (repeated != NULL)
+        return fgi_fail(err, FG_EINVAL, "%s%s'%.80s' is given twice: expected one value", section,
+                        colon, repeated);
+    return FG_OK;
 }
 
 fg_status fg_option_set_all(fg_option_values *values, const char *text, const char *place,
                             fg_error *err)
 {
-    fg_option_text parts[MOST_NAMES];
+    fg_option_text pairs[MOST_NAMES];
+    size_t count = 0;
+    if (text == NULL || *text == '\0')
+        return FG_OK;
     char *copy = fgi_arena_strdup(&values->arena, text);
     if (copy == NULL)
         return fgi_no_memory(err);
-    const size_t size = strlen(copy);
-    const bool is_yaml = size >= 2 && copy[0] == '{' && copy[size - 1] == '}';
-    if (is_yaml)
-        *strrchr(copy++, '}') = '\0';
-    const size_t count = fgi_option_split(copy, parts, MOST_NAMES);
-    const char *colon = values->section[0] != '\0' ? ": " : "";
-    for (size_t i = 0; i < count; i++) {
-        const char *name = parts[i].text, *value = split_value((char *)name, is_yaml ? ':' : '=');
-        if (value == NULL)
-            return fgi_fail(err, FG_EINVAL, "%s%s'%.80s': expected OPTION%sVALUE", values->section,
-                            colon, name, is_yaml ? ": " : "=");
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(parts[k].text, name) == 0)
-                return fgi_fail(err, FG_EINVAL, "%s%s'%.80s' is given twice: expected one value",
-                                values->section, colon, name);
-        FGI_TRY(fg_option_set(values, name, value, place, err));
-    }
+    FGI_TRY(split_options(values, copy, pairs, &count, err));
+    for (size_t i = 0; i < count; i++)
+        FGI_TRY(fg_option_set(values, pairs[i].key, pairs[i].text, place, err));
     return FG_OK;
 }
 
@@ -266,6 +291,7 @@ static fg_status copy_value(fg_option_values *to, const fgi_option_value *from,
     for (size_t i = 0; i < from->count; i++) {
         out->items[i] = from->items[i];
         FGI_TRY(copy_text(&to->arena, &out->items[i].text, err));
+        FGI_TRY(copy_text(&to->arena, &out->items[i].value, err));
         FGI_TRY(copy_text(&to->arena, &out->items[i].alias, err));
     }
     return FG_OK;

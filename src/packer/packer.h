@@ -200,8 +200,8 @@ fg_status fgi_packer_fingerprint(const fgi_packer_plan *plan, fgi_buf *out, fg_e
 /* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",
  * "jpeg-seg", "raw", "ycc", "dct"), presize ("short=256", see fg_image_presize_parse), quality,
  * variants, split ("val=0.1,test=0.1", ",stratify" may follow), seed, workers, shard-size ("1GB",
- * "256MiB"), bad ("fail", "skip"), limit, rate, sequence, source (the text is borrowed). Errors:
- * FG_EINVAL (the message begins with the name and states what is expected). Thread-safe. */
+ * "256MiB"), bad ("fail", "skip"), limit, rate, sequence. Errors: FG_EINVAL (the message begins
+ * with the name and states what is expected). Thread-safe. */
 fg_status fgi_pack_build_set(fg_pack_build_options *options, const char *name, const char *text,
                              fg_error *err);
 

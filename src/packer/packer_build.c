@@ -13,7 +13,6 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "catalog/catalog_options.h"
 #include "catalog/class_counts.h"
 #include "catalog/draft.h"
 #include "packer/packer.h"
@@ -92,12 +91,9 @@ static fg_status divide(fgi_packer_plan *plan, fg_error *err)
 static fg_status open_catalog(build *b, fg_error *err)
 {
     const fg_pack_build_options *o = &b->plan.o;
-    void *texts = NULL;
     fg_catalog_options options = o->catalog != NULL ? *o->catalog : (fg_catalog_options){0};
     options.skip_missing |= o->skip_bad;
-    FGI_TRY(fgi_catalog_options_read(o->source, &options, &texts, NULL, err));
     const fg_status status = fg_catalog_open(b->source, &options, &b->catalog, err);
-    fgi_free(texts);
     if (status == FG_OK || err == NULL || !fgi_packer_is_tokens(b->source))
         return status;
     const fg_error cause = *err;

@@ -13,7 +13,6 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/text.h"
-#include "catalog/catalog_options.h"
 #include "option/option.h"
 #include "packer/packer.h"
 
@@ -166,19 +165,6 @@ static bool set_fraction(fg_pack_build_options *o, fgi_str word)
     return is_first;
 }
 
-/* The text is only checked here; it is read again when the source is opened. */
-static fg_status set_source(fg_pack_build_options *o, const char *name, const char *text,
-                            fg_error *err)
-{
-    fg_catalog_options unused = {0};
-    void *texts = NULL;
-    (void)name; /* messages have it */
-    FGI_TRY(fgi_catalog_options_read(text, &unused, &texts, NULL, err));
-    fgi_free(texts);
-    o->source = text;
-    return FG_OK;
-}
-
 static fg_status set_split(fg_pack_build_options *o, const char *name, const char *text,
                            fg_error *err)
 {
@@ -204,8 +190,10 @@ fg_status fgi_pack_build_set(fg_pack_build_options *options, const char *name, c
         const char *name;
         fg_status (*set)(fg_pack_build_options *, const char *, const char *, fg_error *);
     } others[] = {
-        {"presize", set_presize}, {"split", set_split},   {"shard-size", set_shard},
-        {"bad", set_bad},         {"source", set_source},
+        {"presize", set_presize},
+        {"split", set_split},
+        {"shard-size", set_shard},
+        {"bad", set_bad},
     };
     for (size_t i = 0; i < ROWS; i++)
         if (strcmp(rows[i].name, name) == 0)

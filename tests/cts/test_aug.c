@@ -632,55 +632,57 @@ static const double quarter = 0.25, three[] = {0.5, 0.25, 0.5};
 
 /* Each row with all of its options, and the same in C; a probability of 0 is no default. */
 #define OPTIONS(ROW)                                                                               \
-    ROW(random_crop, random_crop, "height=5, width=6, padding=2, fill=0.5, mode=constant",         \
+    ROW(random_crop, random_crop, "{height: 5, width: 6, padding: 2, fill: 0.5, mode: constant}",  \
         .height = 5, .width = 6, .padding = 2, .fill = 0.5)                                        \
-    ROW(random_crop_edge, random_crop, "padding=2, mode=edge", .padding = 2, .mode = "edge")       \
+    ROW(random_crop_edge, random_crop, "{padding: 2, mode: edge}", .padding = 2, .mode = "edge")   \
     ROW(random_resized_crop, random_resized_crop,                                                  \
-        "height=5, width=6, scale_min=0.25, scale_max=0.75, ratio_min=0.5, ratio_max=2.5, "        \
-        "antialias=false",                                                                         \
+        "{height: 5, width: 6, scale_min: 0.25, scale_max: 0.75, ratio_min: 0.5, ratio_max: 2.5, " \
+        "antialias: false}",                                                                       \
         .height = 5, .width = 6, .scale_min = 0.25, .scale_max = 0.75, .ratio_min = 0.5,           \
         .ratio_max = 2.5, .no_antialias = true)                                                    \
-    ROW(random_flip, random_flip, "p=0.3, vertical=true", .p = 0.3, .vertical = true)              \
+    ROW(random_flip, random_flip, "{p: 0.3, vertical: true}", .p = 0.3, .vertical = true)          \
     ROW(random_affine, random_affine,                                                              \
-        "degrees=30, translate=0.25, scale_min=0.5, scale_max=1.5, shear=20, fill=0.125, "         \
-        "nearest=true",                                                                            \
+        "{degrees: 30, translate: 0.25, scale_min: 0.5, scale_max: 1.5, shear: 20, fill: 0.125, "  \
+        "nearest: true}",                                                                          \
         .degrees = 30, .translate = 0.25, .scale_min = 0.5, .scale_max = 1.5, .shear = 20,         \
         .fill = 0.125, .nearest = true)                                                            \
-    ROW(rand_augment, rand_augment, "operations=1, magnitude=5, bins=11, fill=0.5, bilinear=true", \
-        .operations = 1, .magnitude = 5, .bins = 11, .fill = 0.5, .bilinear = true)                \
-    ROW(trivial_augment, trivial_augment, "bins=11, fill=0.5, bilinear=true", .bins = 11,          \
+    ROW(rand_augment, rand_augment,                                                                \
+        "{operations: 1, magnitude: 5, bins: 11, fill: 0.5, bilinear: true}", .operations = 1,     \
+        .magnitude = 5, .bins = 11, .fill = 0.5, .bilinear = true)                                 \
+    ROW(trivial_augment, trivial_augment, "{bins: 11, fill: 0.5, bilinear: true}", .bins = 11,     \
         .fill = 0.5, .bilinear = true)                                                             \
-    ROW(color_jitter, color_jitter, "brightness=0.1, contrast=0.2, saturation=0.3, hue=0.4",       \
+    ROW(color_jitter, color_jitter, "{brightness: 0.1, contrast: 0.2, saturation: 0.3, hue: 0.4}", \
         .brightness = 0.1, .contrast = 0.2, .saturation = 0.3, .hue = 0.4)                         \
-    ROW(grayscale, grayscale, "p=0.3", .p = 0.3)                                                   \
-    ROW(sharpness, sharpness, "factor=3, p=0.3", .factor = 3, .p = 0.3)                            \
-    ROW(autocontrast, autocontrast, "p=0.3", .p = 0.3)                                             \
-    ROW(equalize, equalize, "p=0.3", .p = 0.3)                                                     \
-    ROW(posterize, posterize, "bits=3, p=0.3", .bits = 3, .p = 0.3)                                \
-    ROW(solarize, solarize, "threshold=0.25, p=0.3", .threshold = 0.25, .p = 0.3)                  \
-    ROW(invert, invert, "p=0.3", .p = 0.3)                                                         \
-    ROW(gaussian_blur, gaussian_blur, "size=5, sigma_min=0.5, sigma_max=1.5", .size = 5,           \
+    ROW(grayscale, grayscale, "{p: 0.3}", .p = 0.3)                                                \
+    ROW(sharpness, sharpness, "{factor: 3, p: 0.3}", .factor = 3, .p = 0.3)                        \
+    ROW(autocontrast, autocontrast, "{p: 0.3}", .p = 0.3)                                          \
+    ROW(equalize, equalize, "{p: 0.3}", .p = 0.3)                                                  \
+    ROW(posterize, posterize, "{bits: 3, p: 0.3}", .bits = 3, .p = 0.3)                            \
+    ROW(solarize, solarize, "{threshold: 0.25, p: 0.3}", .threshold = 0.25, .p = 0.3)              \
+    ROW(invert, invert, "{p: 0.3}", .p = 0.3)                                                      \
+    ROW(gaussian_blur, gaussian_blur, "{size: 5, sigma_min: 0.5, sigma_max: 1.5}", .size = 5,      \
         .sigma_min = 0.5, .sigma_max = 1.5)                                                        \
     ROW(random_erasing, random_erasing,                                                            \
-        "p=0.3, scale_min=0.1, scale_max=0.4, ratio_min=0.5, ratio_max=2.5, value=0.75", .p = 0.3, \
-        .scale_min = 0.1, .scale_max = 0.4, .ratio_min = 0.5, .ratio_max = 2.5, .value = 0.75)     \
-    ROW(random_flip_0, random_flip, "p=0", .p = FG_ZERO)                                           \
-    ROW(grayscale_0, grayscale, "p=0", .p = FG_ZERO)                                               \
-    ROW(sharpness_0, sharpness, "p=0", .p = FG_ZERO)                                               \
-    ROW(autocontrast_0, autocontrast, "p=0", .p = FG_ZERO)                                         \
-    ROW(equalize_0, equalize, "p=0", .p = FG_ZERO)                                                 \
-    ROW(posterize_0, posterize, "p=0", .p = FG_ZERO)                                               \
-    ROW(solarize_0, solarize, "p=0", .p = FG_ZERO)                                                 \
-    ROW(invert_0, invert, "p=0", .p = FG_ZERO)                                                     \
-    ROW(random_erasing_0, random_erasing, "p=0", .p = FG_ZERO)                                     \
-    ROW(mixup_0, mixup, "p=0", .p = FG_ZERO)                                                       \
-    ROW(cutmix_0, cutmix, "p=0", .p = FG_ZERO)                                                     \
-    ROW(mixup, mixup, "alpha=0.4, p=0.3", .alpha = 0.4, .p = 0.3)                                  \
-    ROW(cutmix, cutmix, "alpha=0.4, p=0.3", .alpha = 0.4, .p = 0.3)                                \
-    ROW(resize, resize, "height=5, width=6, antialias=false", .height = 5, .width = 6,             \
+        "{p: 0.3, scale_min: 0.1, scale_max: 0.4, ratio_min: 0.5, ratio_max: 2.5, value: 0.75}",   \
+        .p = 0.3, .scale_min = 0.1, .scale_max = 0.4, .ratio_min = 0.5, .ratio_max = 2.5,          \
+        .value = 0.75)                                                                             \
+    ROW(random_flip_0, random_flip, "{p: 0}", .p = FG_ZERO)                                        \
+    ROW(grayscale_0, grayscale, "{p: 0}", .p = FG_ZERO)                                            \
+    ROW(sharpness_0, sharpness, "{p: 0}", .p = FG_ZERO)                                            \
+    ROW(autocontrast_0, autocontrast, "{p: 0}", .p = FG_ZERO)                                      \
+    ROW(equalize_0, equalize, "{p: 0}", .p = FG_ZERO)                                              \
+    ROW(posterize_0, posterize, "{p: 0}", .p = FG_ZERO)                                            \
+    ROW(solarize_0, solarize, "{p: 0}", .p = FG_ZERO)                                              \
+    ROW(invert_0, invert, "{p: 0}", .p = FG_ZERO)                                                  \
+    ROW(random_erasing_0, random_erasing, "{p: 0}", .p = FG_ZERO)                                  \
+    ROW(mixup_0, mixup, "{p: 0}", .p = FG_ZERO)                                                    \
+    ROW(cutmix_0, cutmix, "{p: 0}", .p = FG_ZERO)                                                  \
+    ROW(mixup, mixup, "{alpha: 0.4, p: 0.3}", .alpha = 0.4, .p = 0.3)                              \
+    ROW(cutmix, cutmix, "{alpha: 0.4, p: 0.3}", .alpha = 0.4, .p = 0.3)                            \
+    ROW(resize, resize, "{height: 5, width: 6, antialias: false}", .height = 5, .width = 6,        \
         .no_antialias = true)                                                                      \
-    ROW(center_crop, center_crop, "height=5, width=6", .height = 5, .width = 6)                    \
-    ROW(normalize, normalize, "mean=[0.25], std=[0.5, 0.25, 0.5]", .mean = {&quarter, 1},          \
+    ROW(center_crop, center_crop, "{height: 5, width: 6}", .height = 5, .width = 6)                \
+    ROW(normalize, normalize, "{mean: [0.25], std: [0.5, 0.25, 0.5]}", .mean = {&quarter, 1},      \
         .std = {three, 3})
 
 #define normalize_of           fg_aug_normalize
@@ -791,10 +793,10 @@ static void many_channels_are_normalized(void **state)
     for (int i = 0; i < 2; i++) {
         fg_error err = {0};
         char text[256];
-        size_t used = (size_t)snprintf(text, sizeof text, "%s=[1", names[i]);
+        size_t used = (size_t)snprintf(text, sizeof text, "{%s: [1", names[i]);
         for (int k = 1; k < 65; k++)
             used += (size_t)snprintf(text + used, sizeof text - used, ",1");
-        (void)snprintf(text + used, sizeof text - used, "]");
+        (void)snprintf(text + used, sizeof text - used, "]}");
         fg_trace *trace = values_trace(*state);
         (void)by_row(normalize, text, fg_zeros(trace, FG_F32, FG_DIMS(2, 1, 1, 65)), NULL);
         fgt_ok(fg_trace_error(trace, &err));

@@ -73,7 +73,7 @@ static void build(void *self, fg_module *root)
     const fg_model_options options = {.name = "mlp",
                                       .input = {.dtype = FG_F32, .rank = 1, .dim = {FEATURES}},
                                       .outputs = CLASSES,
-                                      .options = "hidden=[64, 32], dropout=0.2"};
+                                      .options = "{hidden: [64, 32], dropout: 0.2}"};
     (void)self;
     model = fg_model_create(root, &options);
 }
@@ -457,7 +457,7 @@ static const struct {
      FG_EINVAL,
      "rule 'fc?.weight': partition spec \"model,columns\": 'columns' is not an axis of the "
      "mesh "
-     "data=2,model=2: expected one of its axes, or none, for each dimension"},
+     "{data: 2, model: 2}: expected one of its axes, or none, for each dimension"},
     {NULL,
      {{.match = "fc*", .spec = "none,model"}},
      1,

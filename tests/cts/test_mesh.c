@@ -122,17 +122,17 @@ static void words_that_are_no_split(void **state)
     const struct {
         const char *split, *message;
     } bad[] = {
-        {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh data=4,model=2: "
+        {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh {data: 4, model: 2}: "
                  "expected one of "
                  "its axes, or none, for each dimension"},
         {"data,,model", "partition spec \"data,,model\": '' is not an axis of the mesh "
-                        "data=4,model=2: expected one "
+                        "{data: 4, model: 2}: expected one "
                         "of its axes, or none, for each dimension"},
         {"data,data", "partition spec \"data,data\": axis 'data' is given twice: an axis can shard "
                       "only one dimension"},
         {"model+data",
          "partition spec \"model+data\": the axes 'model+data' of a dimension must be "
-         "in the order of the mesh data=4,model=2"},
+         "in the order of the mesh {data: 4, model: 2}"},
         {"none,none,none,model",
          "cannot shard dimension 3 of array f32[8,4,6]: the array has 3 dimensions"},
         {"none,none,data", "cannot shard dimension 2 of array f32[8,4,6] evenly over 4 devices"},

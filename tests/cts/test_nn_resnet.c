@@ -389,7 +389,7 @@ static void a_small_stem_is_torchvisions(void **state)
 {
     session s;
     (void)state;
-    session_open(&s, net_of("resnet34", 16, "stem=small"));
+    session_open(&s, net_of("resnet34", 16, "{stem: small}"));
     check_logits(&s);
     session_close(&s);
 }

@@ -53,7 +53,7 @@ static void build(void *self, fg_module *root)
         fg_model_create(root, &(fg_model_options){.name = "resnet18",
                                                   .input = {FG_F32, 3, {SIDE, SIDE, 3}},
                                                   .outputs = CLASSES,
-                                                  .options = "stem=small, width=8"});
+                                                  .options = "{stem: small, width: 8}"});
 }
 
 static fg_tensor logits(const curve *c, fg_tensor x)

@@ -113,9 +113,9 @@ static void add_parts(fg_trainer *trainer)
     static const struct {
         const fg_callback_entry *row;
         const char *options;
-    } rows[] = {{&fgi_ema_row, "decay=0.8"},
-                {&fgi_swa_row, "swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=3"},
-                {&fgi_early_stop_row, "patience=20"}};
+    } rows[] = {{&fgi_ema_row, "{decay: 0.8}"},
+                {&fgi_swa_row, "{swa_epoch_start: 1, swa_lrs: 0.02, annealing_epochs: 3}"},
+                {&fgi_early_stop_row, "{patience: 20}"}};
     fg_error err = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         void *self = NULL;

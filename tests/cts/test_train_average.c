@@ -185,20 +185,20 @@ static const struct {
     int start, start_epoch, every;
     bool warms_up;
 } expected_averages[] = {
-    {{"decay=0.9", .has_norm = true}, .decay = 0.9, .every = 1},
-    {{"decay=0.75, start_step=3, every_n_steps=2", .accumulate = 2},
+    {{"{decay: 0.9}", .has_norm = true}, .decay = 0.9, .every = 1},
+    {{"{decay: 0.75, start_step: 3, every_n_steps: 2}", .accumulate = 2},
      .decay = 0.75,
      .start = 3,
      .every = 2},
     /* warm-up: 2/11 after one update, 3/12 after two, and so on up to decay */
-    {{"decay=0.4, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
+    {{"{decay: 0.4, start_epoch: 1, warmup: true, use_buffers: false}", .has_norm = true,
       .leaves_buffers = true},
      .decay = 0.4,
      .start_epoch = 1,
      .every = 1,
      .warms_up = true},
-    {{"decay=0.9", .precision = "bf16-true"}, .decay = 0.9, .every = 1},
-    {{"decay=0.9", .devices = "8", .strategy = "fsdp", .hidden = 256}, .decay = 0.9, .every = 1},
+    {{"{decay: 0.9}", .precision = "bf16-true"}, .decay = 0.9, .every = 1},
+    {{"{decay: 0.9}", .devices = "8", .strategy = "fsdp", .hidden = 256}, .decay = 0.9, .every = 1},
 };
 
 static void averages_follow_from_the_weights(void **state)
@@ -263,8 +263,8 @@ static void evaluate_with(const setting *s, const fg_module *from, double *out_l
 static void evaluations_use_the_averages(void **state)
 {
     static const setting rows[] = {
-        {"decay=0.9", .has_norm = true},
-        {"decay=0.9, use_buffers=false", .has_norm = true, .leaves_buffers = true},
+        {"{decay: 0.9}", .has_norm = true},
+        {"{decay: 0.9, use_buffers: false}", .has_norm = true, .leaves_buffers = true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -293,9 +293,9 @@ static void until_the_start_the_model_is_used(void **state)
     static const struct {
         const fg_callback_entry *row;
         setting s;
-    } late[] = {{&fgi_ema_row, {.options = "start_step=1000"}},
-                {&fgi_ema_row, {.options = "start_epoch=1000"}},
-                {&fgi_swa_row, {.options = "swa_epoch_start=1000"}}};
+    } late[] = {{&fgi_ema_row, {.options = "{start_step: 1000}"}},
+                {&fgi_ema_row, {.options = "{start_epoch: 1000}"}},
+                {&fgi_swa_row, {.options = "{swa_epoch_start: 1000}"}}};
     toy model;
     (void)state;
     fg_trainer *trainer = fit(&(setting){0}, NULL, &model, &h);
@@ -382,8 +382,9 @@ static void check_checkpoint(const setting *s, const fg_callback_entry *row, con
 
 static void resumed_averages_are_the_same(void **state)
 {
-    static const setting plain = {.options = "decay=0.9"},
-                         accumulated = {.options = "decay=0.8, every_n_steps=2", .accumulate = 3};
+    static const setting plain = {.options = "{decay: 0.9}"},
+                         accumulated = {.options = "{decay: 0.8, every_n_steps: 2}",
+                                        .accumulate = 3};
     (void)state;
     check_resume(&plain, &fgi_ema_row, "plain");
     check_resume(&accumulated, &fgi_ema_row, "accumulated");
@@ -397,25 +398,26 @@ static const struct {
     int start;
     double lr[3];
 } expected_equal_averages[] = {
-    {{"swa_epoch_start=0.34", .has_norm = true}, .start = 1, .lr = {0.1, 0.1, 0.1}},
-    {{"swa_epoch_start=0.34", .max_epochs = 100}, .start = 1, .lr = {0.1, 0.1, 0.1}},
-    {{"swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=3", .accumulate = 2},
+    {{"{swa_epoch_start: 0.34}", .has_norm = true}, .start = 1, .lr = {0.1, 0.1, 0.1}},
+    {{"{swa_epoch_start: 0.34}", .max_epochs = 100}, .start = 1, .lr = {0.1, 0.1, 0.1}},
+    {{"{swa_epoch_start: 1, swa_lrs: 0.02, annealing_epochs: 3}", .accumulate = 2},
      .start = 1,
      .lr = {0.1, 0.1, 0.08}},
     {{.options =
-          "swa_epoch_start=0.0, swa_lrs=0.02, annealing_epochs=4, annealing_strategy=linear"},
+          "{swa_epoch_start: 0.0, swa_lrs: 0.02, annealing_epochs: 4, annealing_strategy: linear}"},
      .start = 0,
      .lr = {0.1, 0.08, 0.06}},
     {{.options =
-          "swa_epoch_start=0.0, swa_lrs=0.02, annealing_epochs=1, annealing_strategy=linear"},
+          "{swa_epoch_start: 0.0, swa_lrs: 0.02, annealing_epochs: 1, annealing_strategy: linear}"},
      .start = 0,
      .lr = {0.1, 0.02, 0.02}},
     /* both rates are for half the batch: 2 (0.1 + 0.02) / 2 in the middle */
-    {{.options = "swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=2, annealing_strategy=linear",
+    {{.options =
+          "{swa_epoch_start: 1, swa_lrs: 0.02, annealing_epochs: 2, annealing_strategy: linear}",
       .scaling = "linear"},
      .start = 1,
      .lr = {0.2, 0.2, 0.12}},
-    {{.options = "swa_epoch_start=2, swa_lrs=0.02, annealing_epochs=0"},
+    {{.options = "{swa_epoch_start: 2, swa_lrs: 0.02, annealing_epochs: 0}"},
      .start = 2,
      .lr = {0.1, 0.1, 0.02}},
 };
@@ -451,7 +453,7 @@ static void equal_averages_follow_from_the_weights(void **state)
 static void resumed_means_are_the_same(void **state)
 {
     static const setting accumulated = {
-        .options = "swa_epoch_start=1, swa_lrs=0.03, annealing_epochs=2", .accumulate = 2};
+        .options = "{swa_epoch_start: 1, swa_lrs: 0.03, annealing_epochs: 2}", .accumulate = 2};
     (void)state;
     check_resume(&accumulated, &fgi_swa_row, "means");
     check_checkpoint(&accumulated, &fgi_swa_row, "means");
@@ -493,7 +495,7 @@ static void a_skipped_step_adds_nothing(void **state)
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     const fg_fit_data fits = {.train = bad, .batch_size = BATCH, .no_shuffle = true};
     fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
-    add_row(trainer, &fgi_ema_row, "decay=0.5");
+    add_row(trainer, &fgi_ema_row, "{decay: 0.5}");
     h.trainer = trainer;
     h.steps = 0;
     fgt_ok(fg_trainer_add_callback(trainer, &history_ops, &h, &err));
@@ -544,7 +546,8 @@ static void a_start_after_the_end_is_reported(void **state)
     (void)state;
     for (int start = 2; start <= 3; start++) {
         toy model;
-        const setting late = {.options = start == 2 ? "swa_epoch_start=2" : "swa_epoch_start=3"};
+        const setting late = {.options =
+                                  start == 2 ? "{swa_epoch_start: 2}" : "{swa_epoch_start: 3}"};
         warnings[0] = '\0';
         fg_log_set(keep_warning, NULL);
         fg_trainer *trainer = fit(&late, &fgi_swa_row, &model, &h);

@@ -145,7 +145,7 @@ static void fit(const setting *s, epochs *e, fg_result *out)
     fg_trainer_destroy(trainer);
 }
 
-#define UNTIL_2 "parameters=[fc1.*], unfreeze_at_epoch=2"
+#define UNTIL_2 "{parameters: [fc1.*], unfreeze_at_epoch: 2}"
 
 static epochs whole, other;
 
@@ -166,7 +166,7 @@ static void parameters_change_from_their_epoch_on(void **state)
     fit(&(setting){.steps = 0}, &other, &result);
     assert_memory_equal(other.at[EPOCHS], whole.at[EPOCHS], sizeof whole.at[0]);
     warning_count = 0;
-    fit(&(setting){.freeze = "parameters=[fc1.*], unfreeze_at_epoch=0"}, &other, &result);
+    fit(&(setting){.freeze = "{parameters: [fc1.*], unfreeze_at_epoch: 0}"}, &other, &result);
     assert_int_equal(warning_count, 0);
     assert_true(memcmp(other.at[1], other.at[0], FIRST * 4) != 0);
     assert_int_equal(result.compiles + result.compile_cache_hits, 1);
@@ -208,10 +208,10 @@ static void mistakes_are_reported(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     fgt_ok(toy_create(&(fg_trainer_options){.devices.client = client}, &trainer, &err));
-    assert_int_equal(add_freeze(trainer, "unfreeze_at_epoch=2", &err), FG_EINVAL);
+    assert_int_equal(add_freeze(trainer, "{unfreeze_at_epoch: 2}", &err), FG_EINVAL);
     assert_string_equal(err.message, "freeze.parameters: expected the names of parameters to "
                                      "freeze, such as [backbone.*]");
-    fgt_ok(add_freeze(trainer, "parameters=[fc3.*]", &err));
+    fgt_ok(add_freeze(trainer, "{parameters: [fc3.*]}", &err));
     assert_int_equal(fg_trainer_fit(trainer, &task, &fits, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "callback 'freeze': freeze 'fc3.*': matches no parameter"));
     fg_trainer_destroy(trainer);

@@ -191,7 +191,7 @@ static void other_classes(const effect *e, const char *folder)
     contains(program_gives(1, folder, "predict run table.csv")->err,
              "there is no column 'path'\nthe model was trained on images: expected image files, a "
              "folder of them, or a list "
-             "with a column of their paths: --data.source_options=path_column=COLUMN");
+             "with a column of their paths: --data.path_column=COLUMN");
     effects_fit(1, folder, PHOTOS "%s", e->arguments);
 }
 
@@ -253,16 +253,16 @@ const effect effects_images[] = {
     {"data.source", GRAY "--data.source=tar", refused, .status = 1, .says = "photos"},
     {"data.source_options",
      GRAY "--data.crop=center --data.train=named.csv "
-          "'--data.source_options=path_column=file,label_column=class,delimiter=;'",
+          "'--data.source_options={path_column: file, label_column: class, delimiter: ;}'",
      losses, .count = 0},
-    {"data.source_options", GRAY "--data.source_options=path=file", refused, .status = 2,
-     .says = "data.source_options: source"},
+    {"data.source_options", GRAY "'--data.source_options={path: file}'", refused, .status = 2,
+     .says = "data.source_options: source: unknown option 'path'"},
     {"data.root", GRAY "--data.crop=center " IDS, losses, .count = 0},
     {"data.suffix", IDS "--data.suffix=.png", refused, .status = 1,
      .says = "ids.csv:2: 'cat/1.png' in 'photos': no such file\npaths are relative to root"},
     {"data.path_column", IDS "--data.path_column=file", refused, .status = 1,
      .says = "ids.csv:1: there is no column 'file'\nset the name of the column of the files"},
-    {"data.path_column", IDS "--data.source_options=path_column=file", refused, .status = 2,
+    {"data.path_column", IDS "'--data.source_options={path_column: file}'", refused, .status = 2,
      .says = "it is also in data.source_options: set only one of them"},
     {"data.label_column", IDS "--data.label_column=label", refused, .status = 1,
      .says = "'ids.csv': no image has a label: expected a column 'label'"},

@@ -142,19 +142,20 @@ static void words_that_are_splits(void **state)
     put_class(folder, "words/train", 2, 20, 20, 3); /* vehicles */
     put_class(folder, "words/bus", 2, 20, 20, 3);
     contains(program_gives(1, folder, "init words")->err,
-             "(--source no_split_folders=true of fulgurite init and fulgurite pack)\n");
-    (void)program_gives(0, folder, "init words --source no_split_folders=true");
+             "(--source='{no_split_folders: true}' of fulgurite init and fulgurite pack)\n");
+    (void)program_gives(0, folder, "init words --source {no_split_folders:true}");
     contains(file_text(folder, "words.yaml"),
              "# detected: 4 training images of 2 classes: bus 2, train 2\n");
     contains(file_text(folder, "words.yaml"),
-             "\n  source_options: \"no_split_folders=true\" # given by --source\n");
+             "\n  source_options: {no_split_folders: true} # given by --source\n");
     contains(program_gives(0, folder, "fit words.yaml --fast-dev-run --model.name=linear")->err,
              " training samples of 2 classes: bus ");
-    contains(program_gives(0, folder, "pack words w.pack --source no_split_folders=true")->out,
+    contains(program_gives(0, folder, "pack words w.pack --source '{no_split_folders: true}'")->out,
              "4 records");
-    contains(program_gives(1, folder, "init words --source no_folders=true")->err, "no_folders");
+    contains(program_gives(1, folder, "init words --source '{no_folders: true}'")->err,
+             "no_folders");
     write_text(folder, "t.csv", "a,b\n1,2\n3,4\n");
-    contains(program_gives(1, folder, "init t.csv --source no_split_folders=true")->err,
+    contains(program_gives(1, folder, "init t.csv --source '{no_split_folders: true}'")->err,
              "--source: 't.csv' is not a folder or archive of images");
 }
 
@@ -325,7 +326,7 @@ static void lists_and_archives(void **state)
     o = program_gives(0, folder, "init other.csv -o -");
     contains(o->out, "\n  path_column: \"image\" ");
     contains(o->out, "\n  label_column: \"species\" ");
-    contains(o->out, "\n  source_options: \"delimiter=;\" ");
+    contains(o->out, "\n  source_options: {delimiter: \";\"} ");
     (void)mkdir(fgt_path(folder, "scans"), 0755);
     write_text(folder, "scans/p.pgm", "P2 2 1 9 0 9\n");
     write_text(folder, "scans/q.pgm", "P2 2 1 9 9 0\n");

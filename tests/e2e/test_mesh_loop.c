@@ -21,7 +21,7 @@ static void build(void *self, fg_module *root)
         fg_model_create(root, &(fg_model_options){.name = "mlp",
                                                   .input = fg_dataset_field(data.train, 0)->type,
                                                   .outputs = 10,
-                                                  .options = "hidden=[128, 64], dropout=0.1",
+                                                  .options = "{hidden: [128, 64], dropout: 0.1}",
                                                   .scale = 1.0 / 16});
 }
 

@@ -58,9 +58,9 @@ static void the_same_curve(void **state)
     static const char *const keys[] = {
         "--trainer.devices=8 --trainer.strategy=fsdp --trainer.batch_size=4",
         "--trainer.devices=4 --trainer.model_devices=2 --trainer.batch_size=16 "
-        "'--trainer.sharding=fc1.*=model, fc2.weight=none/model'",
-        "--trainer.devices=8 --trainer.mesh=data=2,fsdp=2,model=2 --trainer.strategy=fsdp "
-        "--trainer.batch_size=8 '--trainer.sharding=fc1.*=model, fc2.weight=none/model'",
+        "'--trainer.sharding={fc1.*: model, fc2.weight: none/model}'",
+        "--trainer.devices=8 '--trainer.mesh={data: 2, fsdp: 2, model: 2}' --trainer.strategy=fsdp "
+        "--trainer.batch_size=8 '--trainer.sharding={fc1.*: model, fc2.weight: none/model}'",
     };
     static const char *const summary[] = {"\"strategy\": \"fsdp\"", "\"strategy\": \"ddp\"",
                                           "\"strategy\": \"fsdp\""};
@@ -85,10 +85,11 @@ static void the_same_curve(void **state)
 static void convolutions_too(void **state)
 {
     const losses one = fit("digits.yaml", fgt_temp_folder(), "--trainer.devices=1");
-    const losses several = fit(
-        "digits.yaml", fgt_temp_folder(),
-        "--trainer.devices=4 --trainer.model_devices=2 --trainer.strategy=fsdp "
-        "--trainer.batch_size=16 '--trainer.sharding=conv*.weight=model, fc1.weight=none/model'");
+    const losses several =
+        fit("digits.yaml", fgt_temp_folder(),
+            "--trainer.devices=4 --trainer.model_devices=2 --trainer.strategy=fsdp "
+            "--trainer.batch_size=16 '--trainer.sharding={conv*.weight: model, fc1.weight: "
+            "none/model}'");
     (void)state;
     for (int k = 0; k < STEPS; k++)
         fgt_close("loss", several.step[k], one.step[k], 0, k < 10 ? 1e-5 : 1e-3);
@@ -102,12 +103,12 @@ static void rules_out_of_a_file(void **state)
                                "data: {format: csv, path: none.csv}\n"
                                "trainer:\n"
                                "  sharding:\n"
-                               "    - {match: 'fc1.*', split: [model]}\n"
-                               "    - {match: fc2.weight, split: [none, model]}\n";
+                               "    fc1.*: model\n"
+                               "    fc2.weight: none/model\n";
     (void)state;
     fgt_write(fgt_path(folder, "run.yaml"), yaml, sizeof yaml - 1);
     contains(program_gives(0, folder, "fit run.yaml --print-config=plain")->out,
-             "  sharding: [\"fc1.*=model\", \"fc2.weight=none/model\"]\n");
+             "  sharding: {\"fc1.*\": model, fc2.weight: none/model}\n");
 }
 
 static void a_rule_that_matches_nothing(void **state)
@@ -117,7 +118,7 @@ static void a_rule_that_matches_nothing(void **state)
     (void)snprintf(line, sizeof line,
                    "fit examples/digits_mlp.yaml --quiet --draw=never --trainer.devices=2 "
                    "--trainer.model_devices=2 --trainer.run_dir='%s' "
-                   "'--trainer.sharding=fc9.*=model'",
+                   "'--trainer.sharding={fc9.*: model}'",
                    fgt_temp_folder());
     contains(program_gives(1, FGT_SOURCE_DIR, line)->err,
              "rule 'fc9.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', ");
@@ -131,21 +132,22 @@ static void meshes_that_do_not_fit(void **state)
         int status;
         const char *message;
     } rows[] = {
-        {"data=2,fsdp=3", 1,
-         "mesh data=2,fsdp=3 does not match 4 devices: expected sizes whose product "
+        {"{data: 2, fsdp: 3}", 1,
+         "mesh {data: 2, fsdp: 3} does not match 4 devices: expected sizes whose product "
          "is 4, or one axis of size -1 for the remaining devices"},
-        {"data=-1,model=3", 1, "mesh data=-1,model=3 does not match 4 devices"},
-        {"rows=2,columns=2", 1,
-         "mesh rows=2,columns=2 has no axis 'data' or 'fsdp' to shard batches "
+        {"{data: -1, model: 3}", 1, "mesh {data: -1, model: 3} does not match 4 devices"},
+        {"{rows: 2, columns: 2}", 1,
+         "mesh {rows: 2, columns: 2} has no axis 'data' or 'fsdp' to shard batches "
          "over"},
-        {"data=2,data=2", 2, "--trainer.mesh: mesh 'data=2,data=2': axis 'data' is given twice"},
+        {"{data: 2, data: 2}", 2, "--trainer.mesh: 'data' is given twice: expected one value"},
+        {"data=2,fsdp=2", 2, "got 'data=2,fsdp=2': write {data: 2, fsdp: 2}"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[512];
         (void)snprintf(line, sizeof line,
                        "fit examples/digits_mlp.yaml --quiet --draw=never --trainer.devices=4 "
-                       "--trainer.mesh=%s --trainer.run_dir='%s'",
+                       "'--trainer.mesh=%s' --trainer.run_dir='%s'",
                        rows[i].mesh, fgt_temp_folder());
         contains(program_gives(rows[i].status, FGT_SOURCE_DIR, line)->err, rows[i].message);
     }

@@ -45,17 +45,15 @@ static inline fg_int_map fgt_map(const char *text)
     return out.count > 0 ? out : (fg_int_map){.at = NULL};
 }
 
-/* "NAME: {OPTION: VALUE, ...}" of "OPTION=VALUE, ..."; NULL: the name alone. */
+/* "NAME: {OPTION: VALUE, ...}"; options: NULL or "": the name alone. */
 static inline const char *fgt_entry(const char *name, const char *options)
 {
     static char texts[FGT_LISTS][1024];
     static int next;
     char *out = texts[next++ % FGT_LISTS];
-    size_t used = (size_t)snprintf(out, sizeof texts[0], options != NULL ? "%s: {" : "%s", name);
-    for (const char *at = options; at != NULL && *at != '\0'; at++)
-        used += (size_t)snprintf(out + used, sizeof texts[0] - used, *at == '=' ? ": " : "%c", *at);
-    if (options != NULL)
-        (void)snprintf(out + used, sizeof texts[0] - used, "}");
+    const bool has_options = options != NULL && *options != '\0';
+    (void)snprintf(out, sizeof texts[0], "%s%s%s", name, has_options ? ": " : "",
+                   has_options ? options : "");
     return out;
 }
 

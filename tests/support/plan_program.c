@@ -47,7 +47,7 @@ static void build(void *self, fg_module *root)
 {
     perceptron *p = self;
     char options[64];
-    (void)snprintf(options, sizeof options, "hidden=[%d, %d]", (int)p->sizes->hidden[0],
+    (void)snprintf(options, sizeof options, "{hidden: [%d, %d]}", (int)p->sizes->hidden[0],
                    (int)p->sizes->hidden[1]);
     p->model = fg_model_create(
         root, &(fg_model_options){.name = "mlp",

@@ -14,7 +14,7 @@ extern const fg_callback_entry fgi_timer_row, fgi_early_stop_row, fgi_checkpoint
     fgi_throughput_row, fgi_device_stats_row, fgi_host_stats_row, fgi_log_images_row,
     fgi_prediction_writer_row;
 
-/* text: "patience=3, mode=max", or NULL. On failure *out is NULL. */
+/* text: "{patience: 3, mode: max}", or NULL. On failure *out is NULL. */
 static inline fg_status fgt_row_begin(const fg_entry *entry, fgi_row_init *init,
                                       void (*destroy)(void *self), const char *text, void **out,
                                       fg_error *err)
@@ -23,7 +23,7 @@ static inline fg_status fgt_row_begin(const fg_entry *entry, fgi_row_init *init,
     *out = NULL;
     fg_status status =
         fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
-    if (status == FG_OK && text != NULL)
+    if (status == FG_OK)
         status = fg_option_set_all(values, text, NULL, err);
     if (status == FG_OK)
         status = fgi_row_begin(entry, values, init, destroy, out, err);

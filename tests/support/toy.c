@@ -186,9 +186,9 @@ fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options)
 
 const char *toy_callback_options(const char *name)
 {
-    return strcmp(name, "freeze") == 0                  ? "parameters=[fc1.*]"
-           : strcmp(name, "timer") == 0                 ? "duration=1h"
-           : strcmp(name, "gradient_accumulation") == 0 ? "schedule={100: 2}"
+    return strcmp(name, "freeze") == 0                  ? "{parameters: [fc1.*]}"
+           : strcmp(name, "timer") == 0                 ? "{duration: 1h}"
+           : strcmp(name, "gradient_accumulation") == 0 ? "{schedule: {100: 2}}"
                                                         : "";
 }
 

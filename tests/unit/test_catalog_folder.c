@@ -16,8 +16,8 @@
 #include "catalog_text.h"
 
 #define INSIST                                                                                     \
-    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
-    "init and fulgurite pack)"
+    "data.source_options to {no_split_folders: true} (--source='{no_split_folders: true}' of "     \
+    "fulgurite init and fulgurite pack)"
 #define MOVE_SPLITS                                                                                \
     "move what is not a split elsewhere, or use the folder of the training images; if all are "    \
     "classes, set " INSIST
@@ -496,7 +496,7 @@ static void options_are_checked(void **state)
     fgt_catalog_fails(fgt_path(root, "a/1.unknown"), NULL, FG_EINVAL,
                       "'PATH': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
                       ".tfrecord\nif it has another name, set the kind (csv, jsonl, tar, "
-                      "tfrecord): fulgurite pack --source kind=csv, or data.source");
+                      "tfrecord): fulgurite pack --source='{kind: csv}', or data.source");
     fgt_catalog_fails(root, &(fg_catalog_options){.class_count = 2}, FG_EINVAL,
                       "fg_catalog_open: class_names and class_count disagree");
     fgt_catalog_fails(root, &(fg_catalog_options){.class_names = names, .class_count = 2},

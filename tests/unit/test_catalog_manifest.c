@@ -8,6 +8,8 @@
 #include <zlib.h>
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/alloc.h"
+#include "catalog/catalog_options.h"
 #include "catalog_text.h"
 
 #define ADD_IT                                                                                     \
@@ -15,7 +17,7 @@
     "(fulgurite pack --bad=skip)"
 #define ELSEWHERE                                                                                  \
     "; for files in another folder or without an extension in the list, set data.root and "        \
-    "data.suffix (fulgurite pack --source root=FOLDER,suffix=.jpg)"
+    "data.suffix (fulgurite pack --source='{root: FOLDER, suffix: .jpg}')"
 
 static fg_error err;
 static const char *root;
@@ -234,7 +236,7 @@ static const struct {
 } line_mistakes[] = {
     {"e.csv", "paht,label\na.jpg,1\n",
      "PATH:1: there is no column 'path'; did you mean 'paht'?\nset the name of the column of the "
-     "files: data.path_column, or fulgurite pack --source path_column=file"},
+     "files: data.path_column, or fulgurite pack --source='{path_column: file}'"},
     {"e.csv", "path,split\na.jpg,dev\n",
      "PATH:2: unknown split 'dev': expected train, val or test"},
     {"e.csv", "path\na.jpg\na.jpg\n", "PATH:3: there are two samples with the name 'a.jpg'"},
@@ -271,7 +273,7 @@ static const struct {
      "sample without one"},
     {"e.csv", "a,b\n1,2\n",
      "PATH:1: there is no column 'path'\nset the name of the column of the files: "
-     "data.path_column, or fulgurite pack --source path_column=file"},
+     "data.path_column, or fulgurite pack --source='{path_column: file}'"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"split\": 1}", "PATH:1: member 'split': expected a string"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"name\": 1}", "PATH:1: member 'name': expected a string"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": true}",
@@ -452,6 +454,49 @@ static void every_allocation_may_fail(void **state)
                                                "{\"path\": \"none.jpg\", \"group\": \"g\"}\n"));
 }
 
+static const struct {
+    const char *text, *message; /* NULL: valid */
+} option_texts[] = {
+    {"{kind: csv, delimiter: \\t, image_feature: image/jpeg, no_classes: true}", NULL},
+    {NULL, NULL},
+    {"{}", NULL},
+    {"{delimiter: ab}", "source.delimiter: expected one character, such as ; or \\t, got 'ab'"},
+    {"{delimiter: \"\"}", "source.delimiter: expected one character, such as ; or \\t, got ''"},
+    {"{path_colum: x}", "source: unknown option 'path_colum': did you mean 'path_column'?"},
+    {"{kind: zip}", "source.kind: expected one of auto|folder|csv|jsonl|tar|tfrecord, got 'zip'"},
+    {"path_column=file,delimiter=;", "source: expected {OPTION: VALUE, ...}, got "
+                                     "'path_column=file,delimiter=;': write {path_column: file, "
+                                     "delimiter: ;}"},
+};
+
+/* What is not named keeps its value. */
+static void options_come_as_a_map(void **state)
+{
+    const fg_string_pair pairs[] = {
+        {"label_column", "kind"}, {"delimiter", ";"}, {"suffix", "null"}};
+    const fg_string_map map = {pairs, 3};
+    fg_catalog_options o = {.label_column = "class", .path_column = "file", .no_classes = true};
+    void *strings = NULL;
+    (void)state;
+    fgt_ok(fgi_catalog_options_read(NULL, &map, &o, &strings, &err));
+    assert_string_equal(o.label_column, "kind");
+    assert_string_equal(o.path_column, "file");
+    assert_true(o.delimiter == ';' && o.no_classes && o.suffix == NULL);
+    fgi_free(strings);
+    for (size_t i = 0; i < sizeof option_texts / sizeof option_texts[0]; i++) {
+        const bool is_good = option_texts[i].message == NULL;
+        o = (fg_catalog_options){.delimiter = ','};
+        assert_int_equal(fgi_catalog_options_read(option_texts[i].text, NULL, &o, &strings, &err),
+                         is_good ? FG_OK : FG_EINVAL);
+        if (!is_good)
+            assert_string_equal(err.message, option_texts[i].message);
+        if (i == 0)
+            assert_true(o.delimiter == '\t' && o.no_classes && strcmp(o.kind, "csv") == 0);
+        assert_true((strings != NULL) == is_good);
+        fgi_free(strings);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(csv_columns_are_found_by_name),
     cmocka_unit_test(files_may_be_in_another_folder),
@@ -468,6 +513,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_of_lists_have_endings),
     cmocka_unit_test(all_labels_are_of_the_given_classes),
     cmocka_unit_test(what_lists_ignore_is_said),
+    cmocka_unit_test(options_come_as_a_map),
     cmocka_unit_test(every_allocation_may_fail),
 };
 

@@ -22,8 +22,8 @@
 #define SPLITS "some folders look like splits, but not all are named train, val or test: "
 #define INSIST                                                                                     \
     "\nput the folders of the classes into folders of these names; if all are classes, set "       \
-    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
-    "init and fulgurite pack)"
+    "data.source_options to {no_split_folders: true} (--source='{no_split_folders: true}' of "     \
+    "fulgurite init and fulgurite pack)"
 
 static fg_error err;
 

@@ -52,8 +52,9 @@ static void features_can_be_named(void **state)
     fg_catalog_close(catalog);
     fgt_catalog_fails(
         GOLDEN "made.tfrecord", &(fg_catalog_options){.image_feature = "x"}, FG_ENOTFOUND,
-        "'PATH': no record has the feature 'x' with an image\nset image_feature: fulgurite pack "
-        "--source image_feature=image,label_feature=label, or data.source_options");
+        "'PATH': no record has the feature 'x' with an image\nset data.source_options to "
+        "{image_feature: image, label_feature: label} (fulgurite pack "
+        "--source='{image_feature: image, label_feature: label}')");
     fgt_catalog_fails(GOLDEN "made.tfrecord",
                       &(fg_catalog_options){.image_feature = "image/height"}, FG_EFORMAT,
                       "'PATH': byte 0: record 0: expected one value of bytes as the image");

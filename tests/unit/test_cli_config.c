@@ -227,48 +227,54 @@ static void wrong_structures(void **state)
         "scalar ('|' or '>'), which is not supported here");
 }
 
-/* Sharding rules: mappings in a file, strings on the command line. */
+/* Sharding rules, in their order. */
 static void rules(void **state)
 {
+    static const char expected[] =
+        "trainer.sharding: expected a map, {KEY: VALUE, ...} (for example {fc1.*: model, "
+        "fc2.weight: none/model}), got ";
+    static const char *const refused[][2] = {{"[fc1.*=model]", "a list"},
+                                             {"[{match: fc1, split: [model]}]", "a list"},
+                                             {"fc1=model", "'fc1=model': write {fc1: model}"},
+                                             {"{fc1: [none, model]}", "a list"}};
+    fg_trainer_devices devices = {0};
     fg_error err = {0};
+    char yaml[128], message[300];
     (void)state;
     fgi_config *c = config_read("trainer:\n  sharding:\n"
-                                "    - {match: 'fc1.*', split: [model]}\n"
-                                "    - {match: fc2.weight, split: [none, model]}\n"
-                                "    - {split: [~, ~, data], match: 'blocks.*.w'}\n"
-                                "    - {match: whole, split: []}\n");
+                                "    'fc1.*': model\n"
+                                "    fc2.weight: none/model\n"
+                                "    blocks.*.w: 'none/none/data'\n"
+                                "    whole: ''\n");
     const fgi_config_key *key = fgi_config_find(NULL, "trainer.sharding");
     assert_string_equal(
         fgi_config_format(c, key->path),
-        "[\"fc1.*=model\", \"fc2.weight=none/model\", \"blocks.*.w=none/none/data\", \"whole=\"]");
-    size_t count = 0;
-    fg_sharding_rule *list = NULL;
-    fgt_ok(fgi_config_rules(c, &list, &count, &err));
-    assert_int_equal(count, 4);
-    assert_string_equal(list[1].match, "fc2.weight");
-    assert_string_equal(list[1].spec, "none,model");
-    assert_string_equal(list[3].spec, "");
-    fgi_config_rules_free(list, count);
-    assert_int_equal(fgi_config_override(c, "trainer.sharding=*.0.weight=model/none, b=data", &err),
-                     FG_OK);
-    assert_string_equal(fgi_config_format(c, key->path), "[\"*.0.weight=model/none\", \"b=data\"]");
+        "{\"fc1.*\": model, fc2.weight: none/model, \"blocks.*.w\": none/none/data, whole: \"\"}");
+    fgt_ok(fgi_config_rules(c, &devices, &err));
+    assert_int_equal(devices.sharding_rule_count, 4);
+    assert_string_equal(devices.sharding_rules[1].match, "fc2.weight");
+    assert_string_equal(devices.sharding_rules[1].spec, "none,model");
+    assert_string_equal(devices.sharding_rules[3].spec, "");
+    fgt_ok(fgi_config_read(c, "old.yaml", "trainer: {sharding: []}\n", 24, &err));
+    assert_string_equal(fgi_config_format(c, key->path), "{}");
+    fgt_ok(fgi_config_override(c, "trainer.sharding={*.0.weight: model/none, b: data}", &err));
+    assert_string_equal(fgi_config_format(c, key->path), "{\"*.0.weight\": model/none, b: data}");
     fgi_config_destroy(c);
-    config_refused(
-        "trainer: {sharding: [fc1]}\n",
-        "run.yaml:1:11: trainer.sharding: expected {match: PATTERN, split: [AXIS, ...]} or "
-        "PATTERN=AXIS/AXIS, got 'fc1'");
-    config_refused(
-        "trainer: {sharding: [{match: fc1, axis: model}]}\n",
-        "run.yaml:1:35: trainer.sharding: expected the keys match and split of a rule, got 'axis'");
-    config_refused(
-        "trainer: {sharding: [{split: [model]}]}\n",
-        "run.yaml:1:11: trainer.sharding: expected a rule with match (a pattern) and split "
-        "(its axes)");
-    config_refused(
-        "trainer: {sharding: [{match: fc1, split: [[model]]}]}\n",
-        "run.yaml:1:11: trainer.sharding: expected a list of {match: PATTERN, split: [AXIS, "
-        "...]} (for example [fc1.*=model, fc2.weight=none/model]), got a list");
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        (void)snprintf(yaml, sizeof yaml, "trainer: {sharding: %s}\n", refused[i][0]);
+        (void)snprintf(message, sizeof message, "run.yaml:1:%d: %s%s", i == 2 ? 21 : 11, expected,
+                       refused[i][1]);
+        config_refused(yaml, message);
+    }
+    config_refused("data: {source_options: 'path_column=file, delimiter=;'}\n",
+                   "run.yaml:1:25: data.source_options: expected a map, {KEY: VALUE, ...} (for "
+                   "example {path_column: file, label_column: class}), got 'path_column=file, "
+                   "delimiter=;': write {path_column: file, delimiter: ;}");
 }
+
+#define AXES                                                                                       \
+    ": expected at most 6 axes, each a name with a number of devices, or -1 for the remaining "    \
+    "devices"
 
 /* The mesh of trainer.mesh or trainer.model_devices, and rules that name its axes. */
 static void meshes(void **state)
@@ -279,25 +285,43 @@ static void meshes(void **state)
     } rows[] = {
         {"model: {name: mlp}\n", NULL, {{"data", -1}, {"model", 1}}},
         {"trainer: {model_devices: 4}\n", NULL, {{"data", -1}, {"model", 4}}},
-        {"trainer: {mesh: 'data=2,fsdp=-1,model=2', sharding: [a=data+fsdp/model, b=none]}\n",
+        {"trainer: {mesh: {data: 2, fsdp: -1, model: 2}, sharding: {a: data+fsdp/model, b: "
+         "none}}\n",
          NULL,
          {{"data", 2}, {"fsdp", -1}, {"model", 2}}},
-        {"trainer: {mesh: data=2, model_devices: 2}\n",
-         "run.yaml:1:40: trainer.model_devices: trainer.mesh is given too: expected an axis "
+        {"trainer: {mesh: {data: 2}, model_devices: 2}\n",
+         "run.yaml:1:43: trainer.model_devices: trainer.mesh is given too: expected an axis "
          "'model' "
          "in trainer.mesh alone",
          {{"", 0}}},
-        {"trainer: {mesh: data=two}\n",
-         "run.yaml:1:17: trainer.mesh: mesh 'data=two': 'data=two' is not an axis with a size: "
-         "expected NAME=SIZE for each axis, as in data=2,fsdp=2,model=2 (-1: the remaining "
-         "devices)",
+        {"trainer: {mesh: {data: two}}\n",
+         "run.yaml:1:11: trainer.mesh: 'data: two'" AXES,
          {{"", 0}}},
-        {"trainer: {sharding: [{match: fc1, split: [rows]}]}\n",
+        {"trainer: {mesh: {data: 0}}\n", "run.yaml:1:11: trainer.mesh: 'data: 0'" AXES, {{"", 0}}},
+        {"trainer: {mesh: {data: }}\n",
+         "run.yaml:1:11: trainer.mesh: 'data: null'" AXES,
+         {{"", 0}}},
+        {"trainer: {mesh: {data: -2}}\n",
+         "run.yaml:1:11: trainer.mesh: 'data: -2'" AXES,
+         {{"", 0}}},
+        {"trainer: {mesh: {data: 1025}}\n",
+         "run.yaml:1:11: trainer.mesh: 'data: 1025'" AXES,
+         {{"", 0}}},
+        {"trainer: {mesh: {data: 1024, an_axis_of_23_letters_i: 1}}\n",
+         NULL,
+         {{"data", 1024}, {"an_axis_of_23_letters_i", 1}}},
+        {"trainer: {mesh: {an_axis_of_24_letters_it: 1}}\n",
+         "run.yaml:1:11: trainer.mesh: 'an_axis_of_24_letters_it: 1'" AXES,
+         {{"", 0}}},
+        {"trainer: {mesh: {a: 1, b: 1, c: 1, d: 1, e: 1, data: 2, g: 1}}\n",
+         "run.yaml:1:11: trainer.mesh: 'g: 1'" AXES,
+         {{"", 0}}},
+        {"trainer: {sharding: {fc1: rows}}\n",
          "run.yaml:1:11: trainer.sharding: 'rows': expected an axis of the mesh, data, model, or "
          "none, for each dimension",
          {{"", 0}}},
-        {"trainer: {mesh: 'data=2,fsdp=2', sharding: [fc1=fsdp/model]}\n",
-         "run.yaml:1:34: trainer.sharding: 'model': expected an axis of the mesh, data, fsdp, or "
+        {"trainer: {mesh: {data: 2, fsdp: 2}, sharding: {fc1: fsdp/model}}\n",
+         "run.yaml:1:37: trainer.sharding: 'model': expected an axis of the mesh, data, fsdp, or "
          "none, for each dimension",
          {{"", 0}}},
     };

@@ -310,8 +310,9 @@ static const struct {
     {"callbacks: [note: [count]]",
      "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got a list"},
     {"callbacks: [{}]", "run.yaml:2:3: trainer.callbacks: expected " MAPPED ", got {}"},
-    {"callbacks: [note: {text: {a: b}}]",
-     "run.yaml:2:22: trainer.callbacks: expected a value, got a mapping"},
+    {"callbacks: [note: {count: {a: b}}]",
+     "run.yaml:2:3: trainer.callbacks.note.count: expected an integer from 1 to 20 (for "
+     "example 4), got '{a: b}'"},
     {"callbacks: [note: {text: [a, [b]]}]",
      "run.yaml:2:22: trainer.callbacks: expected a value, got a list"},
     {"callbacks: [note: {text: 'a\"b'}]",

@@ -13,14 +13,25 @@ static void make_devices(fgi_mesh_device *out, int count, int processes, int pro
     fgi_mesh_sort_devices(out, count, process);
 }
 
+/* "data=2,model=4", as record_shards.py writes meshes; "": the default. */
+static fg_mesh_options options_of(const char *text)
+{
+    fg_mesh_options out = {.batch_axes = NULL};
+    for (int i = 0, size; *text != '\0'; i++, text += size + (text[size] == ',')) {
+        size = 0;
+        assert_int_equal(sscanf(text, "%23[^=]=%d%n", out.axes[i].name, &out.axes[i].size, &size),
+                         2);
+    }
+    return out;
+}
+
 static fgi_mesh mesh_of(const char *text, int count)
 {
     static fgi_mesh_device devices[64];
-    fg_mesh_options options;
+    const fg_mesh_options options = options_of(text);
     fg_error err = {0};
     fgi_mesh mesh;
     make_devices(devices, count, 1, 0);
-    fgt_ok(fg_mesh_parse(text, &options, &err));
     fgt_ok(fgi_mesh_init(&mesh, &options, devices, count, &err));
     return mesh;
 }
@@ -28,10 +39,9 @@ static fgi_mesh mesh_of(const char *text, int count)
 /* Each process computes the same order, in which its devices have consecutive local indices. */
 static void devices_of_all_processes(void **state)
 {
-    fg_mesh_options options;
+    const fg_mesh_options options = {.axes = {{"data", 2}, {"model", 4}}};
     fg_error err = {0};
     (void)state;
-    fgt_ok(fg_mesh_parse("data=2,model=4", &options, &err));
     for (int process = 0; process < 2; process++) {
         fgi_mesh_device devices[8];
         fgi_mesh mesh;
@@ -54,7 +64,7 @@ static void coordinates_run_row_by_row(void **state)
     const fgi_axis_set outer = 1 | 1 << 2;
     char text[64];
     (void)state;
-    assert_string_equal(fgi_mesh_format(&mesh, text, sizeof text), "data=2,fsdp=4,model=3");
+    assert_string_equal(fgi_mesh_format(&mesh, text, sizeof text), "{data: 2, fsdp: 4, model: 3}");
     assert_int_equal(fgi_mesh_shards(&mesh, outer), 6);
     assert_int_equal(mesh.batch_shards, 8);
     for (int d = 0; d < 24; d++) {
@@ -87,10 +97,9 @@ static void axes_have_roles(void **state)
     (void)state;
     make_devices(devices, 8, 1, 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_mesh_options options;
+        fg_mesh_options options = options_of(rows[i].mesh);
         fg_error err = {0};
         fgi_mesh mesh;
-        fgt_ok(fg_mesh_parse(rows[i].mesh, &options, &err));
         options.batch_axes = rows[i].batch_axes;
         options.fsdp_axes = rows[i].fsdp_axes;
         fgt_ok(fgi_mesh_init(&mesh, &options, devices, 8, &err));
@@ -109,11 +118,12 @@ static const struct {
     fg_mesh_options options;
     const char *message;
 } bad_meshes[] = {
-    {{.axes = {{"data", 3}, {"model", 2}}}, "mesh data=3,model=2" MISFIT},
-    {{.axes = {{"data", 2}, {"model", 2}}}, "mesh data=2,model=2" MISFIT},
-    {{.axes = {{"data", 0}, {"model", 7}}}, "mesh data=-1,model=7" MISFIT},
-    {{.axes = {{"data", 16}, {"model", -1}}}, "mesh data=16,model=-1" MISFIT},
-    {{.axes = {{"data", 1 << 20}, {"fsdp", 1 << 20}}}, "mesh data=1048576,fsdp=1048576" MISFIT},
+    {{.axes = {{"data", 3}, {"model", 2}}}, "mesh {data: 3, model: 2}" MISFIT},
+    {{.axes = {{"data", 2}, {"model", 2}}}, "mesh {data: 2, model: 2}" MISFIT},
+    {{.axes = {{"data", 0}, {"model", 7}}}, "mesh {data: -1, model: 7}" MISFIT},
+    {{.axes = {{"data", 16}, {"model", -1}}}, "mesh {data: 16, model: -1}" MISFIT},
+    {{.axes = {{"data", 1 << 20}, {"fsdp", 1 << 20}}},
+     "mesh {data: 1048576, fsdp: 1048576}" MISFIT},
     {{.axes = {{"data", -1}, {"fsdp", 0}}},
      "mesh: axes 'data' and 'fsdp' both have no size: expected at most one axis of size -1"},
     {{.axes = {{"data", -2}}},
@@ -123,13 +133,13 @@ static const struct {
     {{.axes = {{"2d", 8}}}, "mesh: '2d' is not an axis name" NAMES},
     {{.axes = {{"data-axis", 8}}}, "mesh: 'data-axis' is not an axis name" NAMES},
     {{.axes = {{"rows", 8}}},
-     "mesh rows=8 has no axis 'data' or 'fsdp' to shard batches over: name an axis data (of "
+     "mesh {rows: 8} has no axis 'data' or 'fsdp' to shard batches over: name an axis data (of "
      "size "
      "1 for no sharding), or set fg_mesh_options.batch_axes"},
     {{.axes = {{"data", 8}}, .batch_axes = "rows"},
-     "batch_axes \"rows\": 'rows' is not an axis of the mesh data=8"},
+     "batch_axes \"rows\": 'rows' is not an axis of the mesh {data: 8}"},
     {{.axes = {{"data", 8}}, .fsdp_axes = "data,"},
-     "fsdp_axes \"data,\": '' is not an axis of the mesh data=8"},
+     "fsdp_axes \"data,\": '' is not an axis of the mesh {data: 8}"},
 };
 
 static void meshes_that_are_refused(void **state)
@@ -145,82 +155,36 @@ static void meshes_that_are_refused(void **state)
     }
 }
 
-static const struct {
-    const char *text, *axis; /* that is wrong */
-} no_meshes[] = {
-    {"data", "data"},
-    {"data=", "data="},
-    {"=2", "=2"},
-    {"data=0", "data=0"},
-    {"model=2, data=-2 ", "data=-2"},
-    {"data=2,", ""},
-    {"2", "2"},
-    {"data=1025", "data=1025"},
-    {"none=2", "none=2"},
-    {"a b=2", "a b=2"},
-    {"data=2;model=2", "data=2;model=2"},
-    {"an_axis_of_24_letters_it=1", "an_axis_of_24_letters_it=1"},
-};
-
-static void texts_that_are_no_mesh(void **state)
-{
-    fg_mesh_options options;
-    fg_error err = {0};
-    char expected[300];
-    (void)state;
-    for (size_t i = 0; i < sizeof no_meshes / sizeof no_meshes[0]; i++) {
-        assert_int_equal(fg_mesh_parse(no_meshes[i].text, &options, &err), FG_EINVAL);
-        (void)snprintf(expected, sizeof expected,
-                       "mesh '%s': '%s' is not an axis with a size: expected NAME=SIZE for each "
-                       "axis, as in data=2,fsdp=2,model=2 (-1: the remaining devices)",
-                       no_meshes[i].text, no_meshes[i].axis);
-        assert_string_equal(err.message, expected);
-    }
-    assert_int_equal(fg_mesh_parse("data=2,data=4", &options, &err), FG_EINVAL);
-    assert_string_equal(err.message, "mesh 'data=2,data=4': axis 'data' is given twice");
-    assert_int_equal(fg_mesh_parse("a=1,b=1,c=1,d=1,e=1,f=1,g=1", &options, &err), FG_EINVAL);
-    assert_string_equal(err.message, "mesh 'a=1,b=1,c=1,d=1,e=1,f=1,g=1' has more than 6 axes");
-    fgt_ok(fg_mesh_parse(" data = 2 , model=-1 ", &options, &err));
-    assert_string_equal(options.axes[0].name, "data");
-    assert_int_equal(options.axes[0].size, 2);
-    assert_int_equal(options.axes[1].size, -1);
-}
-
 static void names_and_counts_of_axes_at_their_limits(void **state)
 {
-    fg_mesh_options options;
-    fg_error err = {0};
+    char text[32];
     (void)state;
-    fgt_ok(fg_mesh_parse("a=1,b=1,c=1,d=1,e=1,data=1024", &options, &err));
-    assert_string_equal(options.axes[5].name, "data");
-    assert_int_equal(options.axes[5].size, 1024);
-    fgt_ok(fg_mesh_parse("an_axis_of_23_letters_i=1", &options, &err));
-    assert_string_equal(options.axes[0].name, "an_axis_of_23_letters_i");
-    fgt_ok(fg_mesh_parse(" \t", &options, &err)); /* the default */
-    assert_string_equal(options.axes[0].name, "");
     const fgi_mesh mesh = mesh_of("a=1,b=1,c=1,d=1,my_Axis2=1,data=8", 8);
     assert_int_equal(mesh.axis_count, 6);
     assert_string_equal(mesh.axes[4].name, "my_Axis2");
-    char text[32];
+    const fgi_mesh longest = mesh_of("data=8,an_axis_of_23_letters_i=1", 8);
+    assert_string_equal(longest.axes[1].name, "an_axis_of_23_letters_i");
     const fgi_mesh usual = mesh_of("", 8);
-    assert_string_equal(fgi_mesh_format(&usual, text, sizeof text), "data=8,model=1");
+    assert_string_equal(fgi_mesh_format(&usual, text, sizeof text), "{data: 8, model: 1}");
 }
 
 #define MESH     "data=2,fsdp=2,model=2"
+#define SHOWN    "{data: 2, fsdp: 2, model: 2}"
 #define EXPECTED ": expected one of its axes, or none, for each dimension"
 
 static const char *const bad_specs[][2] = {
-    {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh " MESH EXPECTED},
-    {"data,", "partition spec \"data,\": '' is not an axis of the mesh " MESH EXPECTED},
-    {"none+data", "partition spec \"none+data\": 'none' is not an axis of the mesh " MESH EXPECTED},
+    {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh " SHOWN EXPECTED},
+    {"data,", "partition spec \"data,\": '' is not an axis of the mesh " SHOWN EXPECTED},
+    {"none+data",
+     "partition spec \"none+data\": 'none' is not an axis of the mesh " SHOWN EXPECTED},
     {"data,data", "partition spec \"data,data\": axis 'data' is given twice: an axis can shard "
                   "only one dimension"},
     {"fsdp+fsdp", "partition spec \"fsdp+fsdp\": axis 'fsdp' is given twice: an axis can shard "
                   "only one dimension"},
     {"fsdp+data", "partition spec \"fsdp+data\": the axes 'fsdp+data' of a dimension must be in "
-                  "the order of the mesh " MESH},
+                  "the order of the mesh " SHOWN},
     {"model+fsdp", "partition spec \"model+fsdp\": the axes 'model+fsdp' of a dimension must be "
-                   "in the order of the mesh " MESH},
+                   "in the order of the mesh " SHOWN},
     {"none,none,none,none,none,none,none,none,none",
      "partition spec \"none,none,none,none,none,none,none,none,none\" has more than 8 "
      "dimensions"},
@@ -432,7 +396,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(coordinates_run_row_by_row),
     cmocka_unit_test(axes_have_roles),
     cmocka_unit_test(meshes_that_are_refused),
-    cmocka_unit_test(texts_that_are_no_mesh),
     cmocka_unit_test(names_and_counts_of_axes_at_their_limits),
     cmocka_unit_test(partition_specs_that_are_refused),
     cmocka_unit_test(shards_in_one_piece),

@@ -158,7 +158,7 @@ static void options_of_crops_have_units(void **state)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Opens a part of a list; `more` are further options, separated by blanks. */
+/* Opens a part of a list; `more` are further options, "a=b|c=d". */
 static fg_status open_request(fg_format_request request, const char *path, const char *more,
                               fg_format_data *out)
 {
@@ -173,7 +173,7 @@ static fg_status open_request(fg_format_request request, const char *path, const
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set(values, names[request.part], path, NULL, &err));
     (void)snprintf(text, sizeof text, "%s", more);
-    for (char *rest = text, *word; *more != '\0' && (word = strsep(&rest, " ")) != NULL;) {
+    for (char *rest = text, *word; *more != '\0' && (word = strsep(&rest, "|")) != NULL;) {
         char *value = strchr(word, '=');
         *value = '\0';
         fgt_ok(fg_option_set(values, word, value + 1, NULL, &err));
@@ -215,7 +215,7 @@ static const struct {
     {"one", FG_PART_TRAIN, true, "", "1 "},
     {"one", FG_PART_TRAIN, true, "split_column=name",
      "~/one.csv:2: unknown split '1': expected train, val or test"},
-    {"one", FG_PART_TRAIN, true, "path_column=path source_options=path_column=path",
+    {"one", FG_PART_TRAIN, true, "path_column=path|source_options={path_column: path}",
      "data.path_column: it is also in data.source_options: set only one of them"},
     {"missing", FG_PART_TRAIN, true, "damaged=skip", "1 "},
     {"missing", FG_PART_TEST, true, "damaged=skip", "1 "},
@@ -320,7 +320,7 @@ static const struct {
     {"bad", "", "damaged=skip", NULL, 0},
     {"good", "good", "", NULL, 0},
     {"bad", "", "damaged=skip", NULL, 0.5}, /* of the samples for training */
-    {"bad", "", "damaged=skip check=decode", NULL, 0.5},
+    {"bad", "", "damaged=skip|check=decode", NULL, 0.5},
 };
 
 static void write_checked(void)
@@ -351,7 +351,7 @@ static void a_fit_checks_its_files(void **state)
         char more[400];
         fg_format_data data;
         (void)snprintf(more, sizeof more, "%s%s%s/%s.csv", checked_fits[i].more,
-                       *checked_fits[i].more != '\0' ? " val=" : "val=", fgt_image_folder(),
+                       *checked_fits[i].more != '\0' ? "|val=" : "val=", fgt_image_folder(),
                        checked_fits[i].val);
         if (*checked_fits[i].val == '\0')
             (void)snprintf(more, sizeof more, "%s", checked_fits[i].more);
@@ -379,7 +379,7 @@ static void parts_that_are_not_trained_on_are_read_plainly(void **state)
     (void)snprintf(path, sizeof path, "%s/bad.csv", fgt_image_folder());
     for (int i = 0; i < 2; i++) {
         fgt_ok(open_list(path, i == 0 ? FG_PART_TRAIN : FG_PART_TEST, true,
-                         "size=12 crop=random damaged=skip", &data));
+                         "size=12|crop=random|damaged=skip", &data));
         fgt_ok(fg_dataset_read(data.samples, 0, (void *const[]){sample[i], &label}, &err));
         assert_int_equal(fg_dataset_read(data.samples, 1, (void *const[]){sample[1], &label}, &err),
                          FG_EFORMAT);

@@ -497,7 +497,7 @@ static void fit_images(bool is_float, bool is_image, int count)
     const fg_task own = {.name = "images", .self = &model, .ops = &ops};
     fg_dataset *dataset = images(&is_float, is_image);
     fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
-    (void)snprintf(number, sizeof number, "count=%d", count);
+    (void)snprintf(number, sizeof number, "{count: %d}", count);
     fgt_ok(FGT_ROW_BEGIN(row, number, &self, &err));
     fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
     warnings = 0;

@@ -62,7 +62,7 @@ static fg_status make_with(const char *text, void **out, fg_error *err)
 static fg_status make(const char *uri, void **out, fg_error *err)
 {
     char text[128];
-    (void)snprintf(text, sizeof text, "uri=%s, experiment=\"a b\"", uri);
+    (void)snprintf(text, sizeof text, "{uri: %s, experiment: \"a b\"}", uri);
     return make_with(text, out, err);
 }
 
@@ -205,7 +205,7 @@ static void set_variables(const source *from, const char *uri)
 
 static const source sources[] = {
     /* the options have priority over the environment, whose variables may be empty */
-    {"uri=@, experiment=mine, run_name=r",
+    {"{uri: @, experiment: mine, run_name: r}",
      "http://127.0.0.1:1",
      "other",
      "s",

@@ -28,7 +28,7 @@
 
 static fg_status create(bool has_histograms, void **out_self, fg_error *err)
 {
-    return FGT_ROW_BEGIN(&fgi_tensorboard_logger_row, has_histograms ? "histograms=true" : NULL,
+    return FGT_ROW_BEGIN(&fgi_tensorboard_logger_row, has_histograms ? "{histograms: true}" : NULL,
                          out_self, err);
 }
 

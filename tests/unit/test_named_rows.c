@@ -60,8 +60,8 @@ static void options_have_an_effect(void **state)
         fg_trainer *trainer = create(NULL);
         fgt_ok(fg_trainer_add_named_callback(
             trainer,
-            fgt_entry("early_stop",
-                      is_strict ? "monitor=val_nothing" : "monitor=val_nothing, strict=false"),
+            fgt_entry("early_stop", is_strict ? "{monitor: val_nothing}"
+                                              : "{monitor: val_nothing, strict: false}"),
             &err));
         const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
         assert_int_equal(status != FG_OK, is_strict);

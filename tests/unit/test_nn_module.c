@@ -277,7 +277,7 @@ static fg_trace *trace_of(void)
 
 static void applied(const char *name, fg_type input, fg_dtype dtype, const char *output)
 {
-    const char *options = strcmp(name, "mlp") == 0 ? "dropout=0.5" : NULL;
+    const char *options = strcmp(name, "mlp") == 0 ? "{dropout: 0.5}" : NULL;
     fg_module *root = root_of(0);
     fg_trace *trace = trace_of();
     fg_error err = {0};
@@ -335,7 +335,7 @@ static void models_have_the_papers_sizes(void **state)
     assert_int_equal(
         parameters_of(&(fg_model_options){.name = "mlp", .input = flat, .outputs = 10}), 669706);
     assert_int_equal(parameters_of(&(fg_model_options){
-                         .name = "mlp", .input = flat, .outputs = 10, .options = "hidden=300"}),
+                         .name = "mlp", .input = flat, .outputs = 10, .options = "{hidden: 300}"}),
                      238510);
     assert_int_equal(
         parameters_of(&(fg_model_options){.name = "lenet", .input = mnist, .outputs = 10}), 61706);
@@ -394,11 +394,11 @@ static void residual_nets_are_as_large_as_torchvisions(void **state)
     o.name = "resnet50";
     assert_int_equal(parameters_of(&o), 25557032);
     o = (fg_model_options){
-        .name = "resnet18", .input = photo, .outputs = 10, .options = "stem=small"};
+        .name = "resnet18", .input = photo, .outputs = 10, .options = "{stem: small}"};
     assert_int_equal(parameters_of(&o), 11689512 - 990 * 513 - 64 * 3 * (49 - 9));
     o.input = flat; /* 8x8 pixels of one channel */
     assert_int_equal(parameters_of(&o), 11689512 - 990 * 513 - 64 * (147 - 9));
-    o.options = "stem=small, width=1";
+    o.options = "{stem: small, width: 1}";
     assert_in_range(parameters_of(&o), 2000, 4000);
 }
 
@@ -420,13 +420,13 @@ static void models_refuse_what_does_not_go(void **state)
                         "unknown model 'lenett': did you mean 'lenet'?");
     assert_string_equal(
         refused(&(fg_model_options){
-            .name = "mlp", .input = flat, .outputs = 2, .options = "activation=zzzzzzzz"}),
+            .name = "mlp", .input = flat, .outputs = 2, .options = "{activation: zzzzzzzz}"}),
         "mlp.activation: expected one of relu|tanh|sigmoid, got 'zzzzzzzz'");
     assert_string_equal(refused(&(fg_model_options){
-                            .name = "mlp", .input = flat, .outputs = 2, .options = "hiden=[3]"}),
+                            .name = "mlp", .input = flat, .outputs = 2, .options = "{hiden: [3]}"}),
                         "mlp: unknown option 'hiden': did you mean 'hidden'?");
     assert_string_equal(refused(&(fg_model_options){
-                            .name = "mlp", .input = flat, .outputs = 2, .options = "hidden=[]"}),
+                            .name = "mlp", .input = flat, .outputs = 2, .options = "{hidden: []}"}),
                         "mlp.hidden: expected a list of 1 to 16 integers from 1 to 1048576 (for "
                         "example [256, 64]), got 0 elements");
     assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat}),
@@ -435,7 +435,7 @@ static void models_refuse_what_does_not_go(void **state)
                         "model 'mlp': outputs -2; must be given");
     assert_string_equal(
         refused(&(fg_model_options){
-            .name = "mlp", .input = flat, .outputs = 2, .options = "dropout=1"}),
+            .name = "mlp", .input = flat, .outputs = 2, .options = "{dropout: 1}"}),
         "mlp.dropout: expected a number from 0 to less than 1 (for example 0.1), got '1'");
     assert_string_equal(
         refused(&(fg_model_options){.name = "mlp", .input = {.dtype = FG_F32}, .outputs = 2}),
@@ -446,7 +446,7 @@ static void models_refuse_what_does_not_go(void **state)
         "height, width and channels given");
     assert_string_equal(
         refused(&(fg_model_options){
-            .name = "resnet18", .input = flat, .outputs = 2, .options = "stem=tiny"}),
+            .name = "resnet18", .input = flat, .outputs = 2, .options = "{stem: tiny}"}),
         "resnet18.stem: expected one of imagenet|small, got 'tiny'");
     assert_string_equal(
         refused(&(fg_model_options){.name = "resnet50", .input = odd, .outputs = 2}),
@@ -455,7 +455,7 @@ static void models_refuse_what_does_not_go(void **state)
         "and channels given");
     assert_string_equal(
         refused(&(fg_model_options){
-            .name = "resnet18", .input = flat, .outputs = 2, .options = "width=-1"}),
+            .name = "resnet18", .input = flat, .outputs = 2, .options = "{width: -1}"}),
         "resnet18.width: expected an integer from 1 to 4096 (for example 32), got '-1'");
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
                         "lenet: images of 3x9 pixels: expected at least 4");
@@ -671,7 +671,7 @@ static void kernels_of_residual_nets_are_scaled_by_their_outputs(void **state)
     (void)fg_model_create(root, &(fg_model_options){.name = "resnet18",
                                                     .input = {FG_F32, 3, {32, 32, 3}},
                                                     .outputs = 10,
-                                                    .options = "stem=small"});
+                                                    .options = "{stem: small}"});
     read_all(fg_module_find(root, "conv1.weight"), kernel, COUNT);
     for (int i = 0; i < COUNT; i++)
         square += (double)kernel[i] * (double)kernel[i];
@@ -733,7 +733,7 @@ static void variables_follow_the_precision(void **state)
 static fg_status build_and_trace(void *self, fg_error *err)
 {
     const char *const *name = self;
-    const char *options = strncmp(*name, "resnet", 6) == 0 ? "width=1" : NULL;
+    const char *options = strncmp(*name, "resnet", 6) == 0 ? "{width: 1}" : NULL;
     fg_module *root = NULL;
     fg_trace *trace = NULL;
     const fg_type input = {FG_U8, 3, {12, 12, 2}};

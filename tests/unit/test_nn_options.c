@@ -80,14 +80,14 @@ static void options_of_the_mlp_have_an_effect(void **state)
     static const struct {
         const char *options, *operation;
         bool is_training, is_there;
-    } rows[] = {{"hidden=3", "stablehlo.maximum", true, true},
-                {"hidden=3, activation=tanh", "stablehlo.tanh", true, true},
-                {"hidden=3, activation=sigmoid", "stablehlo.logistic", true, true},
-                {"hidden=3, activation=sigmoid", "stablehlo.tanh", true, false},
-                {"hidden=3, activation=tanh", "stablehlo.maximum", true, false},
-                {"hidden=3, dropout=0.5", "stablehlo.select", true, true},
-                {"hidden=3, dropout=0.5", "stablehlo.select", false, false},
-                {"hidden=3", "stablehlo.select", true, false}};
+    } rows[] = {{"{hidden: 3}", "stablehlo.maximum", true, true},
+                {"{hidden: 3, activation: tanh}", "stablehlo.tanh", true, true},
+                {"{hidden: 3, activation: sigmoid}", "stablehlo.logistic", true, true},
+                {"{hidden: 3, activation: sigmoid}", "stablehlo.tanh", true, false},
+                {"{hidden: 3, activation: tanh}", "stablehlo.maximum", true, false},
+                {"{hidden: 3, dropout: 0.5}", "stablehlo.select", true, true},
+                {"{hidden: 3, dropout: 0.5}", "stablehlo.select", false, false},
+                {"{hidden: 3}", "stablehlo.select", true, false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *text = text_of_mlp(rows[i].options, rows[i].is_training);
         if ((strstr(text, rows[i].operation) != NULL) != rows[i].is_there)
@@ -130,7 +130,7 @@ static void options_of_the_cross_entropy(void **state)
     for (int is_training = 0; is_training < 2; is_training++) {
         fg_trace_set_training(trace, is_training);
         const fg_tensor by_row =
-            loss_by_row(logits, label, "label_smoothing=0.25, class_weight=[1, 2, 0, 0.5]");
+            loss_by_row(logits, label, "{label_smoothing: 0.25, class_weight: [1, 2, 0, 0.5]}");
         fg_cross_entropy_options o = {.label_smoothing = 0.25};
         if (is_training)
             o.class_weight = fg_constant(trace, &type, weights);
@@ -144,12 +144,13 @@ static void options_of_the_cross_entropy(void **state)
 static void wrong_class_weights_are_refused(void **state)
 {
     static const char *const rows[][2] = {
-        {"class_weight=[1, -1, 1, 1]", ": expected balanced or numbers of at least 0, got '-1'"},
-        {"class_weight=[1, inf, 1, 1]", ": expected balanced or numbers of at least 0, got 'inf'"},
-        {"class_weight=[1, x, 1, 1]", ": expected balanced or numbers of at least 0, got 'x'"},
-        {"class_weight=[1, 1, 1]",
+        {"{class_weight: [1, -1, 1, 1]}", ": expected balanced or numbers of at least 0, got '-1'"},
+        {"{class_weight: [1, inf, 1, 1]}",
+         ": expected balanced or numbers of at least 0, got 'inf'"},
+        {"{class_weight: [1, x, 1, 1]}", ": expected balanced or numbers of at least 0, got 'x'"},
+        {"{class_weight: [1, 1, 1]}",
          ": expected balanced or one weight for each of the 4 classes, got 3"},
-        {"class_weight=[1, 1, 1, 1, 1]",
+        {"{class_weight: [1, 1, 1, 1, 1]}",
          ": expected balanced or one weight for each of the 4 classes, got 5"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
@@ -169,7 +170,7 @@ static void names_and_kinds_of_variables(void **state)
         const char *names[11];
     } rows[] = {{"linear", NULL, {"fc.weight", "fc.bias"}},
                 {"mlp",
-                 "hidden=[3, 4]",
+                 "{hidden: [3, 4]}",
                  {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"}},
                 {"lenet",
                  NULL,

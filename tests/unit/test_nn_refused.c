@@ -30,7 +30,7 @@ static void resnet_has_the_defaults_of_the_reference(void **state)
     assert_string_equal(info.kind, "resnet18");
     assert_string_equal(info.detail, "imagenet");
     fg_module *small = fg_module_child(root, "small");
-    assert_non_null(add_resnet(small, "resnet18", 2, "width=1, stem=small"));
+    assert_non_null(add_resnet(small, "resnet18", 2, "{width: 1, stem: small}"));
     assert_true(fg_module_info_at(small, 0, &info));
     assert_string_equal(info.detail, "small");
     fg_module_destroy(root);
@@ -45,12 +45,12 @@ static void options_of_resnet_are_checked(void **state)
     } rows[] = {
         {"resnet18", NULL, 0, "model 'resnet18': outputs 0; must be given"},
         {"resnet18", NULL, -1, "model 'resnet18': outputs -1; must be given"},
-        {"resnet50", "width=-1", 2,
+        {"resnet50", "{width: -1}", 2,
          "resnet50.width: expected an integer from 1 to 4096 (for example 32), got '-1'"},
         {"resnet19", NULL, 2, "unknown model 'resnet19': did you mean 'resnet18'?"},
-        {"resnet34", "stem=smaller", 2,
+        {"resnet34", "{stem: smaller}", 2,
          "resnet34.stem: expected one of imagenet|small, got 'smaller': did you mean 'small'?"},
-        {"resnet34", "stem=\"\"", 2, "resnet34.stem: expected one of imagenet|small, got ''"},
+        {"resnet34", "{stem: \"\"}", 2, "resnet34.stem: expected one of imagenet|small, got ''"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -76,7 +76,7 @@ static void models_compute_the_activation_of_their_options(void **state)
         const fg_model_options options = {.name = names[i / 2],
                                           .input = {FG_F32, 3, {8, 9, 1}},
                                           .outputs = 2,
-                                          .options = i % 2 == 1 ? "activation=tanh" : NULL};
+                                          .options = i % 2 == 1 ? "{activation: tanh}" : NULL};
         fgt_ok(fg_module_create(NULL, 0, &root, &err));
         fgt_ok(fg_trace_create(NULL, &trace, &err));
         const fg_model *model = fg_model_create(root, &options);
@@ -160,7 +160,7 @@ static void resnet_refuses_other_images(void **state)
     (void)state;
     fgt_ok(fg_module_create("net", 0, &root, &err));
     fgt_ok(fg_trace_create(NULL, &trace, &err));
-    const fg_model *net = add_resnet(root, "resnet18", 2, "width=1");
+    const fg_model *net = add_resnet(root, "resnet18", 2, "{width: 1}");
     (void)fg_model_apply(net, fg_ones(trace, FG_F32, FG_DIMS(1, 32, 32, 4)));
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
     assert_non_null(strstr(err.message, "'net'"));

@@ -275,18 +275,18 @@ static void options_of_a_configuration_are_those_of_the_schedule(void **state)
     static const struct {
         const char *text;
         fg_onecycle_options options;
-    } rows[] = {
-        {"", {.variant = NULL}},
-        {"variant=fastai", {.variant = "fastai"}},
-        {"variant=kaggle, pct_start=0.1", {.variant = "kaggle", .pct_start = 0.1}},
-        {"anneal=linear", {.anneal = "linear"}},
-        {"div_factor=10", {.div_factor = 10}},
-        {"final_div_factor=100", {.final_div_factor = 100}},
-        {"base_momentum=0.5", {.base_momentum = 0.5}},
-        {"max_momentum=0.99", {.max_momentum = 0.99}},
-        {"max_momentum=0, base_momentum=0", {.max_momentum = FG_ZERO, .base_momentum = FG_ZERO}},
-        {"cycle_momentum=false", {.no_cycle_momentum = true}},
-        {"three_phase=true", {.three_phase = true}}};
+    } rows[] = {{"", {.variant = NULL}},
+                {"{variant: fastai}", {.variant = "fastai"}},
+                {"{variant: kaggle, pct_start: 0.1}", {.variant = "kaggle", .pct_start = 0.1}},
+                {"{anneal: linear}", {.anneal = "linear"}},
+                {"{div_factor: 10}", {.div_factor = 10}},
+                {"{final_div_factor: 100}", {.final_div_factor = 100}},
+                {"{base_momentum: 0.5}", {.base_momentum = 0.5}},
+                {"{max_momentum: 0.99}", {.max_momentum = 0.99}},
+                {"{max_momentum: 0, base_momentum: 0}",
+                 {.max_momentum = FG_ZERO, .base_momentum = FG_ZERO}},
+                {"{cycle_momentum: false}", {.no_cycle_momentum = true}},
+                {"{three_phase: true}", {.three_phase = true}}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         void *own = NULL;

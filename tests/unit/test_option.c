@@ -66,9 +66,9 @@ static const fg_option rows[] = {
      .example = "[a, b]",
      .help = "Names."},
     {.name = "rules",
-     .kind = FG_OPTION_RULES,
-     .initial = "[]",
-     .example = "[fc.*=model]",
+     .kind = FG_OPTION_STRING_MAP,
+     .initial = "{}",
+     .example = "{fc.*: model}",
      .help = "Rules."},
     {.name = "hooks",
      .kind = FG_OPTION_ENTRIES,
@@ -143,7 +143,11 @@ static const struct {
     {"names", "a), b]", "[\"a)\", \"b]\"]"},
     {"names", "[_a, /b, -c, \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]",
      "[_a, /b, \"-c\", \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]"},
-    {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
+    {"rules", "{fc.*: none/model, 'a: b': \"\", c:  -1 }",
+     "{\"fc.*\": none/model, \"a: b\": \"\", c: -1}"},
+    {"rules", "{\"fc.*\": '7', d: \"a, b\", e: f:g}", "{\"fc.*\": 7, d: \"a, b\", e: \"f:g\"}"},
+    {"rules", "{}", "{}"},
+    {"rules", "{a:b,c:d}", "{a: b, c: d}"},
     {"hooks", "[stop: {after: 3, kind: [a, b]}, say]", "[stop: {after: 3, kind: [a, b]}, say]"},
     {"hooks", "say, stop: {after: 3}", "[say, stop: {after: 3}]"},
     {"hooks", "[stop: {why: \"a}\", after: 3}]", "[stop: {why: \"a}\", after: 3}]"},
@@ -152,8 +156,8 @@ static const struct {
     {"hooks", "[stop: {why: 'a, b', kind: ['c', d]}, 'say']",
      "[stop: {why: \"a, b\", kind: [c, d]}, say]"},
     {"hooks", "[stop: {why: rock 'n roll, after: 3}]", "[stop: {why: \"rock 'n roll\", after: 3}]"},
-    {"hooks", "[stop: {at: {0:1,4: 2}, of: {}, why: {a: b}}]",
-     "[stop: {at: {0: 1, 4: 2}, of: {}, why: \"{a: b}\"}]"},
+    {"hooks", "[stop: {at: {0:1,4: 2}, of: {}, why: {a: b c}}]",
+     "[stop: {at: {0: 1, 4: 2}, of: {}, why: {a: \"b c\"}}]"},
     {"names", "['a, b', it's, 'c']", "[\"a, b\", \"it's\", c]"},
     {"hooks", "[stop: {after: 3, kind: a}, \"say\"]", "[stop: {after: 3, kind: a}, say]"},
     {"hooks", "[]", "[]"},
@@ -200,14 +204,18 @@ static const struct {
      "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '-1'"},
     {"flag", "\"true\"",
      "thing.flag: expected true or false, got the string 'true': remove the quotes"},
-    {"rules", "[=model]",
-     "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
-     "'=model'"},
+    {"rules", "a=model, b=none",
+     "thing.rules: expected a map, {KEY: VALUE, ...} (for example {fc.*: model}), got 'a=model, "
+     "b=none': write {a: model, b: none}"},
+    {"rules", "{a: model, b}",
+     "thing.rules: expected a map, {KEY: VALUE, ...} (for example {fc.*: model}), got 'b'"},
+    {"rules", "{a: model, b: x, a: x}", "thing.rules: 'a' is given twice: expected one value"},
+    {"rules", "{: model}",
+     "thing.rules: expected a map, {KEY: VALUE, ...} (for example {fc.*: model}), got ': model'"},
     {"sizes", "[4, 0]",
      "thing.sizes: expected a list of integers, 1 or greater (for example [2, 3]), got '0'"},
     {"rules", "[model]",
-     "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
-     "'model'"},
+     "thing.rules: expected a map, {KEY: VALUE, ...} (for example {fc.*: model}), got '[model]'"},
     {"hooks", "[stop(after=3]",
      "thing.hooks: expected a list of names, each with options: NAME: {OPTION: VALUE, ...} "
      "(for "
@@ -302,7 +310,8 @@ static void maps_have_pairs_of_integers(void **state)
         FG_OPTION(steps, of, MAP, "{1: 2}", "1..9", "{0: 1, 4: 2}", "Steps."),
         FG_OPTION_PAIR_AS("both", steps, pair, INTS, NULL, "auto|1..", "[1, 2]", "A pair.")};
     const fg_entry row = {.name = "row", .help = "A row.", FG_OPTIONS(table, steps)};
-    static const char *const bad[] = {"{0: 0}", "{-1: 2}", "{a: 2}", "{1}", "0=1", "[1, 2]"};
+    static const char *const bad[] = {"{0: 0}", "{-1: 2}",    "{a: 2}", "{1}",
+                                      "0=1",    "0: 1, 4: 2", "[1, 2]", "{0: 1, 0: 2}"};
     fg_option_values *v = NULL;
     fg_error err = {0};
     char yaml[64];
@@ -385,7 +394,7 @@ static void several_options_come_in_one_text(void **state)
 {
     fg_option_values *v = make();
     fg_error err = {0};
-    fgt_ok(fg_option_set_all(v, "sizes=[1, 2, 3], count = 5,names=\"a,b\"", NULL, &err));
+    fgt_ok(fg_option_set_all(v, "{sizes: [1, 2, 3], count: 5, names: \"a,b\"}", NULL, &err));
     assert_int_equal(fg_option_count(v, "sizes"), 3);
     assert_int_equal(fg_option_int(v, "count"), 5);
     assert_string_equal(fg_option_string_at(v, "names", 0), "a,b");
@@ -396,13 +405,18 @@ static void several_options_are_checked(void **state)
 {
     fg_option_values *v = make();
     fg_error err = {0};
-    assert_int_equal(fg_option_set_all(v, "count", NULL, &err), FG_EINVAL);
-    assert_string_equal(err.message, "thing: 'count': expected OPTION=VALUE");
-    assert_int_equal(fg_option_set_all(v, "count=5, flaq=true", NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_set_all(v, "count=5, flag=true", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "thing: expected {OPTION: VALUE, ...}, got 'count=5, "
+                                     "flag=true': write {count: 5, flag: true}");
+    assert_int_equal(fg_option_set_all(v, "{count: 5, flag}", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "thing: 'flag': expected OPTION: VALUE");
+    assert_int_equal(fg_option_set_all(v, "{count: 5, flaq: true}", NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "thing: unknown option 'flaq': did you mean 'flag'?");
-    assert_int_equal(fg_option_set_all(v, "count=5, flag=true, count =5", NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_set_all(v, "{count: 5, flag: true, count: 5}", NULL, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "thing: 'count' is given twice: expected one value");
     fgt_ok(fg_option_set_all(v, "", NULL, &err));
+    fgt_ok(fg_option_set_all(v, NULL, NULL, &err));
     fg_option_values_destroy(v);
 }
 
@@ -576,7 +590,7 @@ static void rows_say_what_they_accept(void **state)
         "a list of integers, 1 or greater",
         "a list of numbers",
         "a list of strings",
-        "a list of {match: PATTERN, split: [AXIS, ...]}",
+        "a map, {KEY: VALUE, ...}",
         "a list of names, each with options: NAME: {OPTION: VALUE, ...}",
     };
     char text[128];
@@ -655,7 +669,8 @@ static fg_status scenario(void *self, fg_error *err)
     (void)self;
     fg_status status = fg_option_values_create("thing", rows, ROWS, &v, err);
     if (status == FG_OK)
-        status = fg_option_set_all(v, "shape=box, sizes=[1, 2], where=1, path=x", "--x", err);
+        status = fg_option_set_all(
+            v, "{shape: box, sizes: [1, 2], where: 1, path: x, rules: {a: b}}", "--x", err);
     if (status == FG_OK)
         status = fg_option_values_select(
             v, NULL, &(fg_entry){.options = rows, .option_count = ROWS}, &selected, err);

@@ -103,9 +103,10 @@ static void what_is_not_given_has_its_default(void **state)
     fg_free(self);
 }
 
-static const char *const given = "count=0, seed=5, rate=0, threshold=-2, scale=3, flag=true, "
-                                 "bias=false, path=\"p q\", mode=max, shape=box, part=0.25, "
-                                 "sizes=[7], means=[0.1, -3], betas=[0, 0.5], names=[n], width=9";
+static const char *const given =
+    "{count: 0, seed: 5, rate: 0, threshold: -2, scale: 3, flag: true, "
+    "bias: false, path: \"p q\", mode: max, shape: box, part: 0.25, "
+    "sizes: [7], means: [0.1, -3], betas: [0, 0.5], names: [n], width: 9}";
 
 static void check_given(const all *a)
 {
@@ -165,7 +166,8 @@ static void text_and_c_say_the_same(void **state)
 /* What text says can be passed on as a C struct. */
 static void text_becomes_c(void **state)
 {
-    static const char *const texts[] = {"", "part=0, max_time=1m30s", "count=0, rate=0, sizes=[]"};
+    static const char *const texts[] = {"", "{part: 0, max_time: 1m30s}",
+                                        "{count: 0, rate: 0, sizes: []}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         fg_error err = {0};
         fg_option_values *values = NULL;
@@ -229,13 +231,13 @@ static void long_lists(void **state)
     fg_error err = {0};
     void *self = NULL;
     int64_t sizes[MANY];
-    char text[16 + 8 * MANY] = "sizes=[1";
+    char text[16 + 8 * MANY] = "{sizes: [1";
     for (int i = 0; i < MANY; i++) {
         sizes[i] = i + 1;
         if (i > 0)
             (void)snprintf(text + strlen(text), 8, ",%d", i + 1);
     }
-    text[strlen(text)] = ']';
+    memcpy(text + strlen(text), "]}", 3);
     fgt_ok(fgi_row_of(&entry, &(all){.sizes = {sizes, MANY}}, &self, &err));
     assert_int_equal(((all *)self)->sizes.count, MANY);
     assert_int_equal(((all *)self)->sizes.at[MANY - 1], MANY);

@@ -143,10 +143,10 @@ static void configurations_keep_planes(void **state)
     photo_spec square = planes;
     square.height = W;
     photo_pack_write(in_folder("photos.pack"), &square);
-    assert_true(configured("size=10, crop=center, center_fraction=1"));
-    assert_true(configured("size=10, crop=window, flip=0"));
-    assert_false(configured("size=10, crop=window"));
-    assert_false(configured("size=10"));
+    assert_true(configured("{size: 10, crop: center, center_fraction: 1}"));
+    assert_true(configured("{size: 10, crop: window, flip: 0}"));
+    assert_false(configured("{size: 10, crop: window}"));
+    assert_false(configured("{size: 10}"));
 }
 
 static fg_status create(void *self, fg_error *e)

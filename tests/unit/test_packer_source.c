@@ -178,8 +178,8 @@ static void rows_without_a_file_are_left_out_like_bad_images(void **state)
     (void)snprintf(csv, sizeof(csv), "%s/list.csv", folder);
     fgt_write(csv, rows, sizeof(rows) - 1);
     expect_failure(csv, &o, FG_EFORMAT, "");
-    fgt_ok(fgi_pack_build_set(&o, "source", "delimiter=;, path_column=file, label_column=class",
-                              &err));
+    o.catalog =
+        &(fg_catalog_options){.delimiter = ';', .path_column = "file", .label_column = "class"};
     expect_failure(csv, &o, FG_ENOTFOUND, "'no.jpg' in '");
     fgt_ok(fgi_pack_build_set(&o, "bad", "skip", &err));
     fgt_ok(fg_pack_build(csv, fgt_path(fgt_temp_folder(), "p.pack"), &o, &built, &err));
@@ -188,11 +188,10 @@ static void rows_without_a_file_are_left_out_like_bad_images(void **state)
     fg_pack_built_fini(&built);
 }
 
-/* The text has priority over the members of the catalog's options, of which the others count. */
 static void a_list_is_read_as_its_options_say(void **state)
 {
     static const char rows[] = "file;class;kind\na.jpg;cat;x\nb.jpg;cat;y\nno.jpg;cat;x\n";
-    static const fg_catalog_options catalog = {
+    fg_catalog_options catalog = {
         .delimiter = ';', .path_column = "file", .label_column = "kind", .skip_missing = true};
     fg_pack_build_options o = jpeg;
     char csv[512];
@@ -202,16 +201,15 @@ static void a_list_is_read_as_its_options_say(void **state)
     (void)snprintf(csv, sizeof(csv), "%s/list.csv", folder);
     fgt_write(csv, rows, sizeof(rows) - 1);
     o.catalog = &catalog;
-    for (int is_text = 0; is_text < 2; is_text++) {
-        if (is_text)
-            fgt_ok(fgi_pack_build_set(&o, "source", "label_column=class", &err));
+    for (int is_class = 0; is_class < 2; is_class++) {
+        catalog.label_column = is_class ? "class" : "kind";
         fg_pack *pack = open_pack(csv, &o);
         json_t *root = metadata_of(pack);
         assert_int_equal(fg_pack_count(pack), 2);
         assert_int_equal(number_at(root, "skipped", NULL), 1);
         assert_int_equal(number_at(root, "bad", NULL), 0);
-        assert_int_equal(fg_pack_info_of(pack)->class_count, 2 - is_text);
-        assert_string_equal(fg_pack_class_name(pack, 0), is_text ? "cat" : "x");
+        assert_int_equal(fg_pack_info_of(pack)->class_count, 2 - is_class);
+        assert_string_equal(fg_pack_class_name(pack, 0), is_class ? "cat" : "x");
         json_decref(root);
         fg_pack_close(pack);
     }
@@ -505,14 +503,6 @@ static const struct {
      "'18446744073709551615'"},
     {"split", "val=0.1,val=0.2",
      "split: expected fractions such as val=0.1,test=0.1, got 'val=0.1,val=0.2'"},
-    {"source", "kind=csv, delimiter=\\t, image_feature=image/jpeg", NULL},
-    {"source", "delimiter=ab",
-     "source.delimiter: expected one character, such as ; or \\t, got 'ab'"},
-    {"source", "delimiter=\"\"",
-     "source.delimiter: expected one character, such as ; or \\t, got ''"},
-    {"source", "path_colum=x", "source: unknown option 'path_colum': did you mean 'path_column'?"},
-    {"source", "kind=zip",
-     "source.kind: expected one of auto|folder|csv|jsonl|tar|tfrecord, got 'zip'"},
     {"colour", "1", "'colour' is not an option of fg_pack_build"},
     {"quality", "0", "quality: expected an integer from 1 to 100 (for example 80), got '0'"},
     {"quality", "1", NULL},

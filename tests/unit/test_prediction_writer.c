@@ -2,7 +2,6 @@
  * files. On the fake plugin, whose predictions are zeros.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "option_lists.h"
 #include "fgt.h"
 
 #include <math.h>
@@ -33,8 +32,8 @@ static void add(fg_trainer *trainer, const char *path, const char *format)
 {
     fg_error err = {0};
     char options[600];
-    (void)snprintf(options, sizeof options, "path=%s%s", path, format);
-    fgt_ok(fg_trainer_add_named_callback(trainer, fgt_entry("prediction_writer", options), &err));
+    (void)snprintf(options, sizeof options, "prediction_writer: {path: %s%s}", path, format);
+    fgt_ok(fg_trainer_add_named_callback(trainer, options, &err));
 }
 
 static void file_is(const char *path, const char *expected, size_t expected_size)
@@ -74,7 +73,7 @@ static void all_formats_are_written(void **state)
     classes.class_names = names;
     add(trainer, fgt_path(folder, "a.csv"), "");
     add(trainer, fgt_path(folder, "b.jsonl"), "");
-    add(trainer, fgt_path(folder, "c"), ", file_format=npy");
+    add(trainer, fgt_path(folder, "c"), ", file_format: npy");
     fgt_ok(fg_trainer_predict(trainer, &classes, &data, NULL, NULL, &err));
     file_is(fgt_path(folder, "a.csv"), csv, strlen(csv));
     file_is(fgt_path(folder, "b.jsonl"), json, strlen(json));
@@ -97,7 +96,7 @@ static void numbers_are_columns(void **state)
     const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a.csv");
     fg_trainer *trainer = create();
     add(trainer, path, "");
-    add(trainer, fgt_path(folder, "b"), ", file_format=tsv");
+    add(trainer, fgt_path(folder, "b"), ", file_format: tsv");
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err));
         file_is(path, csv, strlen(csv));

@@ -24,12 +24,11 @@
 #include "report/reports.h"
 #include "show.h"
 
-static const char yaml[] =
-    "task: classification\n"
-    "model: {name: mlp, hidden: [4], freeze: [\"fc1.*\"]}\n"
-    "data: {format: csv, path: rows.csv, target: c, val_fraction: 0.25}\n"
-    "optimizer: {name: sgd, lr: 0.5}\n"
-    "trainer: {accelerator: GPU, sharding: [{match: fc1.*, split: [data]}]}\n";
+static const char yaml[] = "task: classification\n"
+                           "model: {name: mlp, hidden: [4], freeze: [\"fc1.*\"]}\n"
+                           "data: {format: csv, path: rows.csv, target: c, val_fraction: 0.25}\n"
+                           "optimizer: {name: sgd, lr: 0.5}\n"
+                           "trainer: {accelerator: GPU, sharding: {fc1.*: data}}\n";
 static const char rows[] = "a,b,c\n1,2,x\n2,3,y\n3,4,x\n4,5,y\n5,6,x\n6,7,y\n7,8,x\n8,9,y\n";
 
 /* Everything happens in a folder with data and a configuration. */

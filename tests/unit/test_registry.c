@@ -105,11 +105,11 @@ static void own_models_are_built_like_the_others(void **state)
     for (int i = 0; i < 2; i++) {
         fg_module *root = NULL;
         fgt_ok(fg_module_create(NULL, 0, &root, &err));
-        assert_non_null(
-            fg_model_create(root, &(fg_model_options){.entry = (const fg_model_entry *)entry,
-                                                      .input = {FG_F32, 1, {5}},
-                                                      .outputs = 3,
-                                                      .options = i == 0 ? NULL : "no_bias=true"}));
+        assert_non_null(fg_model_create(
+            root, &(fg_model_options){.entry = (const fg_model_entry *)entry,
+                                      .input = {FG_F32, 1, {5}},
+                                      .outputs = 3,
+                                      .options = i == 0 ? NULL : "{no_bias: true}"}));
         assert_int_equal(fg_module_parameter_count(root), i == 0 ? 18 : 15);
         fg_module_destroy(root);
     }

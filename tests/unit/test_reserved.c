@@ -404,12 +404,13 @@ static const char *const borrowed[] = {
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_log_node",   "fg_attachment",   "fg_ckpt_tensor",    "fg_option_text", "fg_error",
-    "fg_int_pair",   "fg_int_map",      "fg_field",          "fg_image_box",   "fg_init",
-    "fg_mesh_axis",  "fg_mesh_info",    "fg_model_shape",    "fg_metric",      "fg_scalar",
-    "fg_tensor",     "fg_type",         "fg_format_files",   "fg_sample_key",  "fg_log_setting",
-    "fg_epoch_part", "fg_sample_row",   "fg_ints",           "fg_floats",      "fg_strings",
-    "fg_amount",     "fg_option_items", "fg_program_arrays", "fg_loader_rate",
+    "fg_log_node",    "fg_attachment",   "fg_ckpt_tensor",    "fg_option_text", "fg_error",
+    "fg_int_pair",    "fg_int_map",      "fg_field",          "fg_image_box",   "fg_init",
+    "fg_mesh_axis",   "fg_mesh_info",    "fg_model_shape",    "fg_metric",      "fg_scalar",
+    "fg_tensor",      "fg_type",         "fg_format_files",   "fg_sample_key",  "fg_log_setting",
+    "fg_epoch_part",  "fg_sample_row",   "fg_ints",           "fg_floats",      "fg_strings",
+    "fg_amount",      "fg_option_items", "fg_program_arrays", "fg_string_pair", "fg_string_map",
+    "fg_loader_rate",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

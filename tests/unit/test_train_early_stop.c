@@ -54,69 +54,69 @@ static const struct {
 } decisions[] = {
     {"", {5, 4, 4, 4, 4, 4}, 5, "val_loss has not improved in 3 validations (best: 4 at step 2)"},
     {"", {5, 6, 7, 4, 6, 6}, 0, NULL},
-    {"patience=1",
+    {"{patience: 1}",
      {5, 4, 4.5, 3, 2, 1},
      3,
      "val_loss has not improved in 1 validation (best: 4 at step 2)"},
-    {"patience=2,mode=max",
+    {"{patience: 2, mode: max}",
      {1, 2, 3, 2, 3, 4},
      5,
      "val_loss has not improved in 2 validations (best: 3 at step 3)"},
-    {"patience=2, monitor=val_acc",
+    {"{patience: 2, monitor: val_acc}",
      {1, 2, 3, 2, 2, 4},
      5,
      "val_acc has not improved in 2 validations (best: 3 at step 3)"},
-    {"patience=1, monitor=val_acc, min_delta=0.5",
+    {"{patience: 1, monitor: val_acc, min_delta: 0.5}",
      {1, 1.4},
      2,
      "val_acc has not improved in 1 validation (best: 1 at step 1)"},
-    {"patience=2, monitor=val_acc, mode=min",
+    {"{patience: 2, monitor: val_acc, mode: min}",
      {1, 2, 3, 2, 2, 4},
      3,
      "val_acc has not improved in 2 validations (best: 1 at step 1)"},
-    {"patience=2, min_delta=0.5",
+    {"{patience: 2, min_delta: 0.5}",
      {5, 4.5, 4.6, 4, 4, 4},
      3,
      "val_loss has not improved in 2 validations (best: 5 at step 1)"},
-    {"patience=2, min_delta=0.5", {5, 4, 3, 2, 1, 0}, 0, NULL},
-    {"patience=2,check_finite=false",
+    {"{patience: 2, min_delta: 0.5}", {5, 4, 3, 2, 1, 0}, 0, NULL},
+    {"{patience: 2, check_finite: false}",
      {NONE, 4, NONE, 3, NONE, NONE},
      6,
      "val_loss has not improved in 2 validations (best: 3 at step 4)"},
-    {"patience=2,check_finite=false",
+    {"{patience: 2, check_finite: false}",
      {1, NONE, NONE, 0, 0, 0},
      3,
      "val_loss has not improved in 2 validations (best: 1 at step 1)"},
-    {"patience=2,check_finite=false",
+    {"{patience: 2, check_finite: false}",
      {NONE, NONE, 1, 1, 1, 1},
      2,
      "val_loss was NaN in 2 validations"},
-    {"patience=1,check_finite=false", {NONE}, 1, "val_loss was NaN in 1 validation"},
-    {"check_finite=false", {NONE, NONE, 5, 4, 3, 2}, 0, NULL},
+    {"{patience: 1, check_finite: false}", {NONE}, 1, "val_loss was NaN in 1 validation"},
+    {"{check_finite: false}", {NONE, NONE, 5, 4, 3, 2}, 0, NULL},
     {"", {5, 4, NONE, 3, 2, 1}, 3, "val_loss is nan, which is not finite"},
-    {"mode=max", {5, 6, HUGE_VAL, 7, 8, 9}, 3, "val_loss is inf, which is not finite"},
-    {"check_finite=false", {5, 4, HUGE_VAL, 3, 2, 1}, 0, NULL},
-    {"stopping_threshold=3",
+    {"{mode: max}", {5, 6, HUGE_VAL, 7, 8, 9}, 3, "val_loss is inf, which is not finite"},
+    {"{check_finite: false}", {5, 4, HUGE_VAL, 3, 2, 1}, 0, NULL},
+    {"{stopping_threshold: 3}",
      {5, 4, 3.01, 3, 2, 1},
      4,
      "val_loss is 3, the stopping_threshold is 3"},
-    {"stopping_threshold=-1",
+    {"{stopping_threshold: -1}",
      {2, 1, 0, -0.5, -1.5, 1},
      5,
      "val_loss is -1.5, the stopping_threshold is -1"},
-    {"stopping_threshold=0.9,monitor=val_acc",
+    {"{stopping_threshold: 0.9, monitor: val_acc}",
      {0.1, 0.5, 0.89, 0.95, 1, 1},
      4,
      "val_acc is 0.95, the stopping_threshold is 0.9"},
-    {"stopping_threshold=0.75,monitor=val_acc",
+    {"{stopping_threshold: 0.75, monitor: val_acc}",
      {0.1, 0.5, 0.75, 0.5, 0.5, 0.5},
      3,
      "val_acc is 0.75, the stopping_threshold is 0.75"},
-    {"divergence_threshold=6",
+    {"{divergence_threshold: 6}",
      {5, 6, 4, 6.5, 2, 1},
      4,
      "val_loss is 6.5, above the divergence_threshold of 6"},
-    {"divergence_threshold=0.2,mode=max",
+    {"{divergence_threshold: 0.2, mode: max}",
      {0.5, 0.2, 0.3, 0.1, 1, 1},
      4,
      "val_loss is 0.1, below the divergence_threshold of 0.2"},
@@ -146,7 +146,8 @@ static void its_state_is_restored(void **state)
 {
     unsigned char bytes[256];
     fg_error err = {0};
-    void *first = make("patience=2"), *second = make("patience=2"), *patient = make("patience=4");
+    void *first = make("{patience: 2}"), *second = make("{patience: 2}"),
+         *patient = make("{patience: 4}");
     (void)state;
     assert_int_equal(validate(first, 1, 3, &err), FG_OK);
     assert_int_equal(validate(first, 2, 4, &err), FG_OK);
@@ -170,7 +171,7 @@ static void its_state_is_restored(void **state)
     assert_int_equal(validate(patient, 4, 5, &err), FG_OK);
     assert_int_equal(validate(patient, 5, 5, &err), FG_ESTOPPED);
     assert_int_equal(ops->load(patient, bytes, size - 1, &err), FG_EFORMAT);
-    void *strict = make("patience=9, divergence_threshold=4.5");
+    void *strict = make("{patience: 9, divergence_threshold: 4.5}");
     fgt_ok(ops->load(strict, bytes, size, &err)); /* the last value was 5 */
     assert_int_equal(ops->fit_start(strict, &(fg_progress){.step = 3, .trainer = &endless}, &err),
                      FG_ESTOPPED);
@@ -187,7 +188,7 @@ static void an_extra_validation_does_not_count(void **state)
     const fg_trainer ended = {.fit.is_extra = true};
     unsigned char before[256], after[256];
     fg_error err = {0};
-    void *self = make("patience=1,stopping_threshold=1");
+    void *self = make("{patience: 1, stopping_threshold: 1}");
     (void)state;
     assert_int_equal(validate(self, 1, 5, &err), FG_OK);
     const size_t size = ops->save(self, before, sizeof before);
@@ -203,7 +204,7 @@ static void a_validation_without_the_metric_is_ignored(void **state)
 {
     const fg_metric other = {"val_f1", 9};
     fg_error err = {0};
-    void *self = make("patience=1");
+    void *self = make("{patience: 1}");
     (void)state;
     assert_int_equal(validate(self, 1, 5, &err), FG_OK);
     for (int step = 2; step < 4; step++)
@@ -246,8 +247,8 @@ static void a_fit_that_it_cannot_end_is_warned_of(void **state)
                               "are needed, but there will be 3; validate more often, or use a "
                               "smaller patience";
     fg_error err = {0};
-    void *self = make(""), *with_threshold = make("stopping_threshold=0.1"),
-         *with_other = make("divergence_threshold=9");
+    void *self = make(""), *with_threshold = make("{stopping_threshold: 0.1}"),
+         *with_other = make("{divergence_threshold: 9}");
     (void)state;
     assert_string_equal(warning_of(self, 0),
                         "early_stop cannot end this run: it has no validation");
@@ -286,11 +287,13 @@ static void a_complete_run_is_not_warned_of(void **state)
 static void another_metric_starts_again(void **state)
 {
     static const char *const rows[][2] = {
-        {"monitor=val_acc", "early_stop: monitor was val_loss (min) and is now val_acc (max): it "
-                            "starts with a new best"},
-        {"mode=max", "early_stop: monitor was val_loss (min) and is now val_loss (max): it starts "
-                     "with a new best"},
-        {"patience=7", ""}};
+        {"{monitor: val_acc}",
+         "early_stop: monitor was val_loss (min) and is now val_acc (max): it "
+         "starts with a new best"},
+        {"{mode: max}",
+         "early_stop: monitor was val_loss (min) and is now val_loss (max): it starts "
+         "with a new best"},
+        {"{patience: 7}", ""}};
     unsigned char bytes[256];
     fg_error err = {0};
     void *first = make("");
@@ -317,7 +320,7 @@ static fg_status scenario(void *self, fg_error *err)
 {
     void *made = NULL;
     (void)self;
-    const fg_status status = create("monitor=val_los", &made, err);
+    const fg_status status = create("{monitor: val_los}", &made, err);
     if (status == FG_OK)
         ops->destroy(made);
     return status;

@@ -24,6 +24,8 @@
 #include "callback/callback_rows.h"
 
 /* 10 samples in batches of 4: 3 steps per epoch. */
+#define BY_ACC "{monitor: val_acc}"
+
 static int open_all(void **state)
 {
     (void)state;
@@ -126,20 +128,20 @@ static const struct {
     double values[4];
     const char *checkpoints, *kept, *best;
 } kept_after[] = {
-    {"monitor=val_acc,save_top_k=2",
+    {"{monitor: val_acc, save_top_k: 2}",
      {0.5, 0.9, 0.7, 0.1},
      "6 9 12 ",
      "step-000000006 best\nstep-000000009 best\n",
      "step-000000006\n"},
-    {"monitor=val_acc", {0.5, 0.9, 0.7, 0.1}, "6 12 ", "step-000000006 best\n", "step-000000006\n"},
-    {"monitor=val_acc,mode=min",
+    {BY_ACC, {0.5, 0.9, 0.7, 0.1}, "6 12 ", "step-000000006 best\n", "step-000000006\n"},
+    {"{monitor: val_acc, mode: min}",
      {0.5, 0.9, 0.4, 0.4}, /* of equal ones, the first */
      "9 12 ",
      "step-000000009 best\n",
      "step-000000009\n"},
-    {"monitor=val_acc", {0.1, 0.1, 0.1, 0.1}, "3 12 ", "step-000000003 best\n", "step-000000003\n"},
-    {"monitor=val_acc,save_top_k=0", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
-    {"monitor=val_acc",
+    {BY_ACC, {0.1, 0.1, 0.1, 0.1}, "3 12 ", "step-000000003 best\n", "step-000000003\n"},
+    {"{monitor: val_acc, save_top_k: 0}", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
+    {BY_ACC,
      {0.5, (double)NAN, 0.7, (double)INFINITY},
      "9 12 ",
      "step-000000009 best\n",
@@ -172,16 +174,17 @@ static void one_that_keeps_nothing_is_warned_of(void **state)
 {
     (void)state;
     fg_log_set(keep_warning, NULL);
-    fit(create(fgt_temp_folder(), NULL, "monitor=val_f1,save_top_k=0", (fg_trainer_options){0}));
+    fit(create(fgt_temp_folder(), NULL, "{monitor: val_f1, save_top_k: 0}",
+               (fg_trainer_options){0}));
     assert_string_equal(warning, "checkpoint keeps nothing: save_top_k, every_n_steps and "
                                  "every_n_epochs are 0");
     const fg_trainer_options blind = {.validation.val_every_epochs = FG_NONE};
-    fit(create(fgt_temp_folder(), NULL, "monitor=val_loss", blind));
+    fit(create(fgt_temp_folder(), NULL, "{monitor: val_loss}", blind));
     assert_string_equal(warning, "checkpoint keeps nothing: monitor is val_loss, a validation "
                                  "metric, but the run has no validation");
     warning[0] = '\0';
-    fit(create(fgt_temp_folder(), NULL, "monitor=val_loss,every_n_steps=4", blind));
-    fit(create(fgt_temp_folder(), NULL, "save_top_k=0,every_n_epochs=4", blind));
+    fit(create(fgt_temp_folder(), NULL, "{monitor: val_loss, every_n_steps: 4}", blind));
+    fit(create(fgt_temp_folder(), NULL, "{save_top_k: 0, every_n_epochs: 4}", blind));
     fg_log_set(NULL, NULL);
     assert_string_equal(warning, "");
 }
@@ -194,7 +197,7 @@ static void the_best_is_found_by_its_metric(void **state)
     fg_ckpt *ckpt = NULL;
     const char *folder = fgt_temp_folder();
     values = (const double[]){0.5, 0.9, 0.7, 0.1};
-    fit(create(folder, NULL, "monitor=val_acc", (fg_trainer_options){0}));
+    fit(create(folder, NULL, BY_ACC, (fg_trainer_options){0}));
     fgt_ok(fg_ckpt_open_run(folder, "best-val_acc", NULL, &ckpt, &err));
     assert_non_null(strstr(fg_ckpt_path(ckpt), "/checkpoints/step-000000006"));
     fg_ckpt_close(ckpt);
@@ -211,8 +214,8 @@ static void a_slash_in_a_metric_is_no_folder(void **state)
     const fg_callback_ops *ops = fgi_checkpoint_row.ops;
     const fg_fit_data data = the_data();
     const char *folder = fgt_temp_folder();
-    void *self = create_self("monitor=val_f1/cat");
-    fg_trainer *trainer = create(folder, NULL, "save_top_k=0", (fg_trainer_options){0});
+    void *self = create_self("{monitor: val_f1/cat}");
+    fg_trainer *trainer = create(folder, NULL, "{save_top_k: 0}", (fg_trainer_options){0});
     values = (const double[]){0, 0, 0, 0};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000012", folder);
@@ -231,7 +234,7 @@ static void a_metric_of_training_is_compared_too(void **state)
     (void)state;
     const char *folder = fgt_temp_folder();
     values = (const double[]){0.5, 0.4, 0.9, 0.8};
-    fit(create(folder, NULL, "monitor=train_acc", (fg_trainer_options){0}));
+    fit(create(folder, NULL, "{monitor: train_acc}", (fg_trainer_options){0}));
     checkpoints_are(folder, "9 12 ");
     file_is(folder, "best-train_acc", "step-000000009\n");
 }
@@ -243,14 +246,14 @@ static void a_resumed_run_continues_the_list(void **state)
 {
     (void)state;
     static const double all[] = {0.25, 0.1 + 0.2, 0.1 + 0.2, 0.95, 0.2};
-    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=2";
+    const char *folder = fgt_temp_folder(), *options = "{monitor: val_acc, save_top_k: 2}";
     values = all;
     fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
     file_is(folder, "kept", "step-000000006 best\nstep-000000003 best\n");
     fit(create(folder, "last", options, (fg_trainer_options){0}));
     file_is(folder, "kept", "step-000000012 best\nstep-000000006 best\n");
     checkpoints_are(folder, "6 12 ");
-    fit(create(folder, "last", "monitor=val_acc,save_top_k=1",
+    fit(create(folder, "last", "{monitor: val_acc, save_top_k: 1}",
                (fg_trainer_options){.limits.max_epochs = 5}));
     file_is(folder, "kept", "step-000000012 best\n");
 }
@@ -261,10 +264,11 @@ static void another_metric_has_a_list_of_its_own(void **state)
     (void)state;
     const char *folder = fgt_temp_folder();
     values = (const double[]){0.5, 0.9, 0.7, 0.8, 0.6};
-    fit(create(folder, NULL, "monitor=val_acc", (fg_trainer_options){.limits.max_epochs = 2}));
-    fit(create(folder, "last", "monitor=val_acc,mode=min", (fg_trainer_options){0}));
+    fit(create(folder, NULL, BY_ACC, (fg_trainer_options){.limits.max_epochs = 2}));
+    fit(create(folder, "last", "{monitor: val_acc, mode: min}", (fg_trainer_options){0}));
     file_is(folder, "kept", "step-000000009 best\n");
-    fit(create(folder, "last", "monitor=train_acc", (fg_trainer_options){.limits.max_epochs = 5}));
+    fit(create(folder, "last", "{monitor: train_acc}",
+               (fg_trainer_options){.limits.max_epochs = 5}));
     file_is(folder, "best-val_acc", "step-000000009\n");
     file_is(folder, "best-train_acc", "step-000000015\n");
     file_is(folder, "kept", "step-000000015 best\n");
@@ -274,7 +278,7 @@ static void another_metric_has_a_list_of_its_own(void **state)
 static void a_checkpoint_without_an_entry_gets_it_on_resume(void **state)
 {
     (void)state;
-    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,every_n_epochs=2";
+    const char *folder = fgt_temp_folder(), *options = "{monitor: val_acc, every_n_epochs: 2}";
     values = (const double[]){0.5, 0.9, 0.7, 0.1};
     fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
     file_is(folder, "kept", "step-000000006 best\nstep-000000006\n");
@@ -291,7 +295,7 @@ static void a_run_that_goes_back_forgets_later_ones(void **state)
 {
     (void)state;
     char path[512];
-    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=3";
+    const char *folder = fgt_temp_folder(), *options = "{monitor: val_acc, save_top_k: 3}";
     values = (const double[]){0.5, 0.9, 0.7, 0.1};
     fit(create(folder, NULL, options, (fg_trainer_options){0}));
     (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000003", folder);
@@ -306,7 +310,7 @@ static void a_checkpoint_that_is_gone_has_no_rank(void **state)
 {
     (void)state;
     char path[512];
-    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=2";
+    const char *folder = fgt_temp_folder(), *options = "{monitor: val_acc, save_top_k: 2}";
     values = (const double[]){0.5, 0.9, 0.4, 0.3};
     fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
     (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000003", folder);
@@ -320,7 +324,7 @@ static void the_list_of_another_run_stays_as_it_is(void **state)
 {
     (void)state;
     char first[256], path[512];
-    const char *options = "monitor=val_acc,save_top_k=2";
+    const char *options = "{monitor: val_acc, save_top_k: 2}";
     (void)snprintf(first, sizeof first, "%s", fgt_temp_folder());
     values = (const double[]){0.5, 0.9, 0.95, 0.1};
     fit(create(first, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
@@ -334,11 +338,11 @@ static void nothing_to_do_removes_nothing(void **state)
     (void)state;
     const char *folder = fgt_temp_folder();
     values = (const double[]){0.5, 0.9, 0.7, 0.1};
-    fit(create(folder, NULL, "monitor=val_acc",
+    fit(create(folder, NULL, BY_ACC,
                (fg_trainer_options){.limits.max_epochs = 1,
                                     .checkpoints.ckpt_every_steps = 1,
                                     .checkpoints.keep_checkpoints = FG_NONE}));
-    fit(create(folder, "last", "monitor=val_acc",
+    fit(create(folder, "last", BY_ACC,
                (fg_trainer_options){.limits.max_epochs = 1, .checkpoints.keep_checkpoints = 1}));
     checkpoints_are(folder, "1 2 3 ");
 }
@@ -350,7 +354,7 @@ static void repeated_steps_are_saved_again(void **state)
     fg_error err = {0};
     const fg_callback_ops *ops = fgi_checkpoint_row.ops;
     const fg_fit_data data = the_data();
-    void *self = create_self("save_top_k=0,every_n_steps=4");
+    void *self = create_self("{save_top_k: 0, every_n_steps: 4}");
     fg_trainer *trainer = create(fgt_temp_folder(), NULL, "", (fg_trainer_options){0});
     fg_progress at = {.trainer = trainer, .step = 4};
     values = (const double[]){0, 0, 0, 0};
@@ -377,20 +381,20 @@ static void those_of_every_n_are_kept(void **state)
     static const double none[] = {0, 0, 0, 0};
     const char *folder = fgt_temp_folder();
     values = none;
-    fit(create(folder, NULL, "save_top_k=0,every_n_steps=4", (fg_trainer_options){0}));
+    fit(create(folder, NULL, "{save_top_k: 0, every_n_steps: 4}", (fg_trainer_options){0}));
     checkpoints_are(folder, "4 8 12 ");
     file_is(folder, "kept", "step-000000004\nstep-000000008\nstep-000000012\n");
     folder = fgt_temp_folder();
-    fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2", (fg_trainer_options){0}));
+    fit(create(folder, NULL, "{save_top_k: 0, every_n_epochs: 2}", (fg_trainer_options){0}));
     checkpoints_are(folder, "6 12 ");
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
     folder = fgt_temp_folder(); /* those that are saved within an epoch are not kept */
-    fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2",
+    fit(create(folder, NULL, "{save_top_k: 0, every_n_epochs: 2}",
                (fg_trainer_options){.checkpoints.ckpt_every_steps = 1}));
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
     folder = fgt_temp_folder(); /* nor the state before the first step, for going back */
     fit(create(
-        folder, NULL, "save_top_k=0,every_n_steps=3,every_n_epochs=2",
+        folder, NULL, "{save_top_k: 0, every_n_steps: 3, every_n_epochs: 2}",
         (fg_trainer_options){.divergence.on_divergence = "rollback", .limits.max_epochs = 1}));
     file_is(folder, "kept", "step-000000003\n");
 }
@@ -400,7 +404,7 @@ static void a_step_of_several_batches_is_saved_once(void **state)
 {
     (void)state;
     static const double none[] = {0, 0, 0, 0};
-    const char *folder = fgt_temp_folder(), *options = "save_top_k=0,every_n_steps=3";
+    const char *folder = fgt_temp_folder(), *options = "{save_top_k: 0, every_n_steps: 3}";
     const fg_trainer_options two = {.numerics.accumulate_grad_batches = 2,
                                     .limits.max_epochs = 4,
                                     .checkpoints.keep_checkpoints = FG_NONE};
@@ -418,7 +422,7 @@ static void lines_of_others_remain(void **state)
 {
     (void)state;
     fg_error err = {0};
-    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc";
+    const char *folder = fgt_temp_folder(), *options = BY_ACC;
     static const char lines[] = "  step-000000006\t\r\n\nstep-000000099 mine too\n";
     values = (const double[]){0.5, 0.9, 0.7, 0.95};
     fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
@@ -437,7 +441,7 @@ static void a_list_that_cannot_be_read_protects_all(void **state)
 {
     (void)state;
     fg_error err = {0};
-    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc";
+    const char *folder = fgt_temp_folder(), *options = BY_ACC;
     values = (const double[]){0.5, 0.9, 0.7, 0.95};
     fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
     const char *path = fgt_path(folder, "checkpoints/kept");
@@ -784,25 +788,25 @@ static const struct {
     {.name = "{epoch}-{train_acc}-{val_loss}",
      .message = "one of train_acc|train_loss, got 'val_loss'"},
     {.callback = "early_stop",
-     .options = "monitor=val_los",
+     .options = "{monitor: val_los}",
      .has_val = true,
      .message = "early_stop: monitor: expected a metric of the validation, one of "
                 "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
     {.callback = "early_stop",
-     .options = "monitor=val_los,strict=false",
+     .options = "{monitor: val_los, strict: false}",
      .has_val = true,
      .is_warning = true,
      .message = "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?; validations without it "
                 "are ignored"},
     {.callback = "checkpoint",
-     .options = "monitor=val_los",
+     .options = "{monitor: val_los}",
      .has_val = true,
      .message = "checkpoint: monitor: expected a metric of the validation, one of "},
     {.callback = "checkpoint",
-     .options = "monitor=val_acc",
+     .options = BY_ACC,
      .message = "checkpoint: monitor: expected a metric of training, as there is no"},
     {.callback = "throughput",
-     .options = "tokens_metric=n",
+     .options = "{tokens_metric: n}",
      .has_val = true,
      .message = "throughput: tokens_metric: expected a metric of training, one of "
                 "train_acc|train_loss, got 'n'"},

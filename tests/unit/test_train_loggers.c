@@ -82,7 +82,7 @@ static void *timed(const fg_logger_entry *entry, bool has_time)
 {
     fg_error err = {0};
     void *self = NULL;
-    fgt_ok(FGT_ROW_BEGIN(entry, has_time ? "wall_time=true" : NULL, &self, &err));
+    fgt_ok(FGT_ROW_BEGIN(entry, has_time ? "{wall_time: true}" : NULL, &self, &err));
     return self;
 }
 

@@ -170,10 +170,10 @@ static void what_is_not_requested_is_not_logged(void **state)
 {
     fg_error err = {0};
     (void)state;
-    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "momentum=false", &err));
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "{momentum: false}", &err));
     assert_true(isnan(value(0, "momentum")) && !isnan(value(0, "weight_decay")));
-    fgt_ok(
-        fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "weight_decay=false", &err));
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "{weight_decay: false}",
+                    &err));
     assert_true(!isnan(value(0, "momentum")) && isnan(value(0, "weight_decay")));
 }
 
@@ -183,19 +183,19 @@ static void once_per_epoch_also_after_a_resume(void **state)
 {
     fg_error err = {0};
     (void)state;
-    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "interval=epoch", &err));
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "{interval: epoch}", &err));
     static const bool has[] = {true, false, false, true, false, false};
     for (int i = 0; i < 6; i++)
         assert_int_equal(!isnan(value(i, "momentum")), has[i]);
     fg_trainer_options options = {.checkpoints.run_dir = fgt_temp_folder()};
     stop_at = 3;
-    assert_int_equal(fit_with(&one, options, &fgi_lr_monitor_row, "interval=epoch", &err),
+    assert_int_equal(fit_with(&one, options, &fgi_lr_monitor_row, "{interval: epoch}", &err),
                      FG_ESTOPPED);
     assert_int_equal(line_count, 1);
     assert_false(isnan(value(0, "momentum")));
     stop_at = 0;
     options.checkpoints.resume = "last";
-    fgt_ok(fit_with(&one, options, &fgi_lr_monitor_row, "interval=epoch", &err));
+    fgt_ok(fit_with(&one, options, &fgi_lr_monitor_row, "{interval: epoch}", &err));
     assert_int_equal(line_count, 5);
     for (int i = 0; i < 5; i++)
         assert_int_equal(!isnan(value(i, "momentum")), has[i + 1]);
@@ -237,9 +237,9 @@ static void check_window(const char *text, const int *counts)
 static void rates_are_means_over_the_window(void **state)
 {
     (void)state;
-    check_window("window=1", (int[]){1, 1, 1, 1, 1, 1});
-    check_window("window=3", (int[]){1, 2, 2, 3, 2, 2});
-    check_window("window=5", (int[]){1, 2, 3, 4, 4, 3});
+    check_window("{window: 1}", (int[]){1, 1, 1, 1, 1, 1});
+    check_window("{window: 3}", (int[]){1, 2, 2, 3, 2, 2});
+    check_window("{window: 5}", (int[]){1, 2, 3, 4, 4, 3});
     check_window("", (int[]){1, 2, 3, 4, 5, 6});
 }
 
@@ -276,7 +276,7 @@ static void flops_are_those_of_the_graph_per_device_and_peak(void **state)
     const double of_sample = 2.0 * (2 * TOY_FEATURES * TOY_HIDDEN + 3 * TOY_HIDDEN * TOY_CLASSES);
     (void)state;
     fgt_ok(fit_with(&eight, (fg_trainer_options){0}, &fgi_throughput_row,
-                    "window=1, tokens_per_sample=3", &err));
+                    "{window: 1, tokens_per_sample: 3}", &err));
     assert_int_equal(device_count, 8);
     assert_int_equal(cost.samples, BATCH);
     fgt_close("flops of a batch", cost.flops, BATCH * of_sample, 0, 0);
@@ -298,17 +298,17 @@ static void given_flops_and_peak_replace_the_known_ones(void **state)
     fg_error err = {0};
     (void)state;
     fgt_ok(fit_with(&(place){.devices = 2}, (fg_trainer_options){0}, &fgi_throughput_row,
-                    "window=1, flops_per_sample=1e6, peak_flops=2e9", &err));
+                    "{window: 1, flops_per_sample: 1e6, peak_flops: 2e9}", &err));
     for (int i = 0; i < line_count; i++) {
         const double samples = lines[i].at.samples_per_s;
         fgt_close("flops_per_s", value(i, "flops_per_s"), samples * 1e6, 0, 1e-9);
         fgt_close("mfu", value(i, "mfu"), samples * 1e6 / 4e9, 0, 1e-9);
     }
     fgt_ok(fit_with(&(place){.is_v5e = true}, (fg_trainer_options){0}, &fgi_throughput_row,
-                    "window=1, flops_per_sample=1e6", &err));
+                    "{window: 1, flops_per_sample: 1e6}", &err));
     fgt_close("mfu", value(0, "mfu"), lines[0].at.samples_per_s * 1e6 / 197e12, 0, 1e-9);
     assert_int_equal(fit_with(&one, (fg_trainer_options){0}, &fgi_throughput_row,
-                              "tokens_per_sample=2, tokens_metric=train_loss", &err),
+                              "{tokens_per_sample: 2, tokens_metric: train_loss}", &err),
                      FG_EINVAL);
     fgt_message_is(err.message, "throughput.tokens_per_sample: tokens_metric counts the tokens "
                                 "already: set only one of them");
@@ -333,13 +333,13 @@ static void tokens_can_be_a_metric(void **state)
     (void)state;
     ops.measure = measure_tokens;
     row.ops = &ops;
-    fgt_ok(
-        fit_with(&one, (fg_trainer_options){0}, &row, "window=1, tokens_metric=train_loss", &err));
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &row, "{window: 1, tokens_metric: train_loss}",
+                    &err));
     for (int i = 0; i < line_count; i++)
         fgt_close("tokens", value(i, "tokens_per_s"),
                   lines[i].at.samples_per_s * (double)lines[i].at.step, 0, 1e-9);
     assert_int_equal(
-        fit_with(&one, (fg_trainer_options){0}, &row, "tokens_metric=train_other", &err),
+        fit_with(&one, (fg_trainer_options){0}, &row, "{tokens_metric: train_other}", &err),
         FG_EINVAL);
     fgt_message_is(err.message, "throughput: tokens_metric: expected a metric of training, one of "
                                 "train_acc|train_loss, got 'train_other'");
@@ -353,7 +353,8 @@ static void memory_is_what_the_plugin_reports(void **state)
     const place two = {.devices = 2, .memory_bytes = 1 << 20};
     (void)state;
     warning[0] = '\0';
-    fgt_ok(fit_with(&two, (fg_trainer_options){0}, &fgi_device_stats_row, "per_device=true", &err));
+    fgt_ok(
+        fit_with(&two, (fg_trainer_options){0}, &fgi_device_stats_row, "{per_device: true}", &err));
     const double used = value(5, "device_memory_used_bytes");
     assert_true(used > 100 && used < 1 << 20); /* the parameters, at least */
     fgt_close("percent", value(5, "device_memory_used_percent"), 100 * used / (1 << 20), 0, 1e-9);
@@ -369,7 +370,8 @@ static void without_statistics_there_is_a_warning(void **state)
 {
     fg_error err = {0};
     (void)state;
-    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_device_stats_row, "per_device=true", &err));
+    fgt_ok(
+        fit_with(&one, (fg_trainer_options){0}, &fgi_device_stats_row, "{per_device: true}", &err));
     assert_non_null(strstr(warning, "the plugin for 'fake device' does not report device memory"));
     assert_true(isnan(value(5, "device_memory_used_bytes")));
 }
@@ -379,12 +381,12 @@ static void too_many_devices_are_refused(void **state)
     fg_error err = {0};
     (void)state;
     assert_int_equal(fit_with(&(place){.devices = 15}, (fg_trainer_options){0},
-                              &fgi_device_stats_row, "per_device=true", &err),
+                              &fgi_device_stats_row, "{per_device: true}", &err),
                      FG_EINVAL);
     fgt_message_is(err.message, "device_stats: per_device adds 2 values for each of 15 devices, "
                                 "but callbacks can add 32 values to a line: leave it out");
     fgt_ok(fit_with(&(place){.devices = 14}, (fg_trainer_options){0}, &fgi_device_stats_row,
-                    "per_device=true", &err));
+                    "{per_device: true}", &err));
 }
 
 static int watch_log(void **state)
@@ -410,59 +412,59 @@ static const struct {
     const char *options, *says;
     place where;
 } effects[] = {
-    {&fgi_swa_row, "swa_epoch_start=1", "", {.epochs = 2}},
+    {&fgi_swa_row, "{swa_epoch_start: 1}", "", {.epochs = 2}},
     {&fgi_swa_row,
-     "swa_epoch_start=2",
+     "{swa_epoch_start: 2}",
      "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n",
      {.epochs = 2}},
     {&fgi_swa_row,
-     "swa_epoch_start=1",
+     "{swa_epoch_start: 1}",
      "2 swa has no effect: it starts after 1 epoch, but the run has only 1\n",
      {.epochs = 1}},
     {&fgi_swa_row,
-     "swa_epoch_start=2",
+     "{swa_epoch_start: 2}",
      "2 swa has no effect: it starts after 2 epochs, but the run has only 1\n",
      {.epochs = 1}},
     {&fgi_freeze_row,
-     "parameters=fc1.bias, unfreeze_at_epoch=1",
+     "{parameters: fc1.bias, unfreeze_at_epoch: 1}",
      "1 8 of 83 parameters are frozen\n"
      "2 freeze: the variables remain frozen: unfreeze_at_epoch is 1, and the run has 1 "
      "epoch\n",
      {.epochs = 1}},
     {&fgi_freeze_row,
-     "parameters=fc1.bias, unfreeze_at_epoch=1",
+     "{parameters: fc1.bias, unfreeze_at_epoch: 1}",
      "1 8 of 83 parameters are frozen\n"
      "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
      {.epochs = 2}},
     {&fgi_freeze_row,
-     "parameters=fc1.*, unfreeze_at_epoch=1",
+     "{parameters: fc1.*, unfreeze_at_epoch: 1}",
      "1 56 of 83 parameters are frozen\n"
      "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n",
      {.epochs = 2}},
     {&fgi_freeze_row,
-     "parameters=fc1.*, unfreeze_at_epoch=2",
+     "{parameters: fc1.*, unfreeze_at_epoch: 2}",
      "1 56 of 83 parameters are frozen\n"
      "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
      "epochs\n",
      {.epochs = 2}},
     {&fgi_freeze_row,
-     "parameters=fc1.bias, unfreeze_at_epoch=3",
+     "{parameters: fc1.bias, unfreeze_at_epoch: 3}",
      "1 8 of 83 parameters are frozen\n"
      "2 freeze: the variables remain frozen: unfreeze_at_epoch is 3, and the run has 1 "
      "epoch\n",
      {.epochs = 1}},
-    {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=0", "", {.epochs = 1}},
+    {&fgi_freeze_row, "{parameters: fc1.bias, unfreeze_at_epoch: 0}", "", {.epochs = 1}},
     /* what the task has frozen stays so */
     {&fgi_freeze_row,
-     "parameters=fc1.bias, unfreeze_at_epoch=1",
+     "{parameters: fc1.bias, unfreeze_at_epoch: 1}",
      "1 8 of 83 parameters are frozen\n",
      {.epochs = 2, .freezes = true}},
     {&fgi_freeze_row,
-     "parameters=fc1.bias, unfreeze_at_epoch=2",
+     "{parameters: fc1.bias, unfreeze_at_epoch: 2}",
      "1 8 of 83 parameters are frozen\n",
      {.epochs = 2, .freezes = true}},
     {&fgi_freeze_row,
-     "parameters=fc1.*, unfreeze_at_epoch=1",
+     "{parameters: fc1.*, unfreeze_at_epoch: 1}",
      "1 56 of 83 parameters are frozen\n"
      "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
      {.epochs = 2, .freezes = true}},
@@ -490,7 +492,7 @@ static void a_trial_needs_no_folder(void **state)
     fg_error err = {0};
     (void)state;
     fgt_ok(fit_with(&(place){0}, (fg_trainer_options){.limits.fast_dev_run = true},
-                    &fgi_checkpoint_row, "monitor=train_loss", &err));
+                    &fgi_checkpoint_row, "{monitor: train_loss}", &err));
 }
 
 static const struct CMUnitTest tests[] = {

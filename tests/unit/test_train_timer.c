@@ -40,7 +40,7 @@ static void a_run_ends_when_its_time_is_over(void **state)
 {
     (void)state;
     fg_error err = {0};
-    void *over = resumed("duration=1h", 3600), *longer = resumed("duration=01:30:00", 3600);
+    void *over = resumed("{duration: 1h}", 3600), *longer = resumed("{duration: 01:30:00}", 3600);
     assert_int_equal(ops->fit_start(over, &at, &err), FG_ESTOPPED);
     assert_string_equal(err.message, "timer: the run has trained for 1h");
     fgt_ok(ops->fit_start(longer, &at, &err));
@@ -55,8 +55,8 @@ static void it_ends_after_a_step_or_an_epoch(void **state)
     (void)state;
     fg_error err = {0};
     const struct timespec moment = {.tv_nsec = 2000000};
-    void *step = resumed("duration=0.001s", 0);
-    void *epoch = resumed("duration=0.001s, interval=epoch", 0);
+    void *step = resumed("{duration: 0.001s}", 0);
+    void *epoch = resumed("{duration: 0.001s, interval: epoch}", 0);
     fgt_ok(ops->batch_end(step, &at, &err)); /* of an evaluation before the fit */
     fgt_ok(ops->fit_start(step, &at, &err));
     fgt_ok(ops->fit_start(epoch, &at, &err));
@@ -77,7 +77,7 @@ static void the_time_of_all_fits_is_counted(void **state)
     fg_error err = {0};
     const struct timespec moment = {.tv_nsec = 2000000};
     const double earlier = 50;
-    void *self = resumed("duration=1d", 100);
+    void *self = resumed("{duration: 1d}", 100);
     assert_float_equal(saved_s(self), 100, 0);
     fgt_ok(ops->fit_start(self, &at, &err));
     assert_int_equal(nanosleep(&moment, NULL), 0);
@@ -97,8 +97,8 @@ static void the_time_of_all_fits_is_counted(void **state)
 static void a_duration_is_required(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "duration=auto", "duration=12", "duration=0s",
-                                      "duration=1 fortnight"};
+    static const char *const bad[] = {"", "{duration: auto}", "{duration: 12}", "{duration: 0s}",
+                                      "{duration: 1 fortnight}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fg_error err = {0};
         void *self = NULL;

@@ -71,9 +71,8 @@ static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *
                           fgi_config_listed *out, fg_error *err)
 {
     char section[160];
-    const char *options;
+    const char *options = fgi_option_split_pair(text);
     fg_error why = {0};
-    text = (char *)fgi_option_split_entry(text, &options);
     out->entry = fg_registry_find(c->registry, key->kind, text, &why);
     if (out->entry == NULL)
         return fgi_fail(err, FG_EINVAL, "%s: %s", key->path, why.message);

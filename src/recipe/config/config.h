@@ -73,9 +73,10 @@ typedef struct fgi_config {
     fg_trainer_options trainer;
     fg_fit_data batches; /* of the section trainer */
     struct {             /* further keys of the section trainer */
-        const char *tpu_cores, *mesh, *dir, *resume;
+        const char *tpu_cores, *dir, *resume;
         int64_t model_devices;
-        fg_strings sharding, callbacks;
+        fg_string_map mesh, sharding;
+        fg_strings callbacks;
         bool slurm_requeue;
     } run;
 
@@ -197,10 +198,8 @@ void fgi_config_rows_free(fgi_config_rows *rows);
 
 /* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it. */
 fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
-/* The rules of trainer.sharding. Free *out even after a failure. */
-fg_status fgi_config_rules(const fgi_config *c, fg_sharding_rule **out, size_t *out_count,
-                           fg_error *err);
-void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
+/* Sets the rules of trainer.sharding, which belong to the configuration. */
+fg_status fgi_config_rules(const fgi_config *c, fg_trainer_devices *out, fg_error *err);
 
 /* ---- YAML ------------------------------------------------------------------------------------ */
 

@@ -1,17 +1,15 @@
 /* config_devices.c - the devices of a configuration: sharding rules, the mesh, and an old spelling,
  * tpu_cores.
  *
- * A rule is the string PATTERN=AXIS/AXIS..., "fc2.weight=none/model"; a YAML mapping {match:
- * PATTERN, split: [AXIS, ...]} is converted to that string (config_yaml.c).
- *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "recipe/config/config.h"
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/print.h"
+#include "mesh/mesh.h"
+#include "option/option.h"
 
 static fg_status refuse_both(const fgi_config *c, const char *other, const char *now, fg_error *err)
 {
@@ -48,12 +46,11 @@ static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)
     return is_known;
 }
 
-/* Checks that the axes of a rule, "fc2.weight=none/data+fsdp", exist in the mesh. */
-static fg_status check_axes(const fgi_config *c, const char *rule, const fg_mesh_options *mesh,
+/* Checks that the axes of a rule, "none/data+fsdp", exist in the mesh. */
+static fg_status check_axes(const fgi_config *c, const char *word, const fg_mesh_options *mesh,
                             fg_error *err)
 {
     char names[256] = "";
-    const char *word = strchr(rule, '=') + 1;
     for (int i = 0; i < FG_MAX_MESH_AXES && mesh->axes[i].name[0] != '\0'; i++)
         (void)fgi_snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s, ",
                            mesh->axes[i].name);
@@ -70,48 +67,57 @@ static fg_status check_axes(const fgi_config *c, const char *rule, const fg_mesh
     return FG_OK;
 }
 
+/* {data: 2, fsdp: -1} */
+static fg_status read_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
+{
+    const fg_string_map *map = &c->run.mesh;
+    *out = (fg_mesh_options){.batch_axes = NULL};
+    for (size_t i = 0; i < map->count; i++) {
+        const char *name = map->at[i].key, *text = map->at[i].value;
+        int64_t size;
+        if (i == FG_MAX_MESH_AXES || strlen(name) >= FG_MAX_AXIS_NAME ||
+            !fgi_parse_i64(fgi_str_of(text), &size) || size < -1 || size == 0 ||
+            size > FGI_DEVICES_MAX)
+            return fgi_fail(err, FG_EINVAL,
+                            "%s: '%.80s: %.80s': expected at most %d axes, each a name with a "
+                            "number of devices, or -1 for the remaining devices",
+                            fgi_config_where(c, "trainer.mesh"), name, text, FG_MAX_MESH_AXES);
+        out->axes[i].size = (int)size;
+        (void)fgi_snprintf(out->axes[i].name, FG_MAX_AXIS_NAME, "%s", name);
+    }
+    return FG_OK;
+}
+
 fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
 {
-    const char *text = c->run.mesh;
-    fg_error why = {0};
-    *out = (fg_mesh_options){.axes = {{"data", -1}, {"model", (int)c->run.model_devices}}};
-    if (text != NULL && fg_option_is_given(c->values, "trainer.model_devices"))
+    const bool is_given = c->run.mesh.count > 0;
+    if (is_given && fg_option_is_given(c->values, "trainer.model_devices"))
         return fgi_fail(
             err, FG_EINVAL,
             "%s: trainer.mesh is given too: expected an axis 'model' in trainer.mesh alone",
             fgi_config_where(c, "trainer.model_devices"));
-    if (text != NULL && fg_mesh_parse(text, out, &why) != FG_OK)
-        return fgi_fail(err, FG_EINVAL, "%s: %s", fgi_config_where(c, "trainer.mesh"), why.message);
+    *out = (fg_mesh_options){.axes = {{"data", -1}, {"model", (int)c->run.model_devices}}};
+    if (is_given)
+        FGI_TRY(read_mesh(c, out, err));
     for (size_t i = 0; i < c->run.sharding.count; i++)
-        FGI_TRY(check_axes(c, c->run.sharding.at[i], out, err));
+        FGI_TRY(check_axes(c, c->run.sharding.at[i].value, out, err));
     return FG_OK;
 }
 
-fg_status fgi_config_rules(const fgi_config *c, fg_sharding_rule **out, size_t *out_count,
-                           fg_error *err)
+fg_status fgi_config_rules(const fgi_config *c, fg_trainer_devices *out, fg_error *err)
 {
-    const fg_strings *texts = &c->run.sharding;
-    fg_sharding_rule *rules = fgi_calloc(texts->count + 1, sizeof(*rules));
+    fgi_arena *arena = &c->values->arena;
+    const fg_string_map *map = &c->run.sharding;
+    fg_sharding_rule *rules = fgi_arena_alloc(arena, (map->count + 1) * sizeof *rules);
     bool is_good = rules != NULL;
-    for (size_t i = 0; is_good && i < texts->count; i++) {
-        const char *text = texts->at[i];
-        const size_t size = strcspn(text, "=");
-        char *spec = fgi_strdup(text + size + 1);
+    for (size_t i = 0; is_good && i < map->count; i++) {
+        char *spec = fgi_arena_strdup(arena, map->at[i].value);
         for (char *at = spec; at != NULL && *at != '\0'; at++)
             *at = *at == '/' ? ',' : *at;
-        rules[i] = (fg_sharding_rule){.match = fgi_strndup(text, size), .spec = spec};
-        is_good = rules[i].match != NULL && spec != NULL;
+        rules[i] = (fg_sharding_rule){.match = map->at[i].key, .spec = spec};
+        is_good = spec != NULL;
     }
-    *out = rules;
-    *out_count = rules != NULL ? texts->count : 0;
+    out->sharding_rules = rules;
+    out->sharding_rule_count = map->count;
     return is_good ? FG_OK : fgi_no_memory(err);
-}
-
-void fgi_config_rules_free(fg_sharding_rule *rules, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        fgi_free((char *)rules[i].match);
-        fgi_free((char *)rules[i].spec);
-    }
-    fgi_free(rules);
 }

@@ -87,14 +87,16 @@ static const fg_option trainer_rows[] = {
     KEY("trainer.model_devices", run.model_devices, INT, "1", "1..1024", "2",
         "Devices along the model axis of the mesh, across which the batch is not sharded; must "
         "divide the number of devices."),
-    KEY("trainer.mesh", run.mesh, STRING, NULL, NULL, "data=2,fsdp=2,model=2",
-        "Named axes of the device mesh and their sizes, instead of model_devices; -1: all "
-        "remaining devices. Batches are sharded over the axes data and fsdp, the parameters of "
+    KEY("trainer.mesh", run.mesh, STRING_MAP, "{}", NULL, "{data: 2, fsdp: 2, model: 2}",
+        "Named axes of the device mesh and their sizes, instead of model_devices, the "
+        "slowest-varying axis first; -1: all remaining devices. Batches are sharded over the axes "
+        "data and fsdp, the parameters of "
         "strategy fsdp over the axis fsdp (without one, over data)."),
-    KEY("trainer.sharding", run.sharding, RULES, "[]", NULL, "[fc1.*=model, fc2.weight=none/model]",
-        "Shards parameters by name across the mesh; the first rule that matches applies. match is "
-        "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis "
-        "of the mesh (data+fsdp: two axes), or none, for each dimension in the order of "
+    KEY("trainer.sharding", run.sharding, STRING_MAP, "{}", NULL,
+        "{fc1.*: model, fc2.weight: none/model}",
+        "Shards parameters by name across the mesh; the first pattern that matches applies. It is "
+        "a parameter's name as `fulgurite show` lists it, * matches any text; its value has an "
+        "axis of the mesh (data+fsdp: two axes), or none, for each dimension in the order of "
         "checkpoint files."),
     KEY("trainer.run_dir", run.dir, STRING, "auto", "auto", "runs/baseline",
         "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "

@@ -1,7 +1,7 @@
 /* config_yaml.c - reads a configuration file with libfyaml, which records the line and column of
  * every value; each error names them. Aliases and merge keys are rejected, so that every value is
  * visible where it is used. Elements of lists that are mappings become the text that the command
- * line accepts: a rule {match: fc1.*, split: [model]} is fc1.*=model.
+ * line accepts: NAME: {OPTION: VALUE, ...}.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "option/option.h"
 
 enum { MOST_ITEMS = 256, MAX_FILE_BYTES = 1 << 20 };
 
@@ -115,66 +116,6 @@ static fg_status wrong_kind(reader *r, const fgi_config_key *key, struct fy_node
     return blame(r, at, message);
 }
 
-/* ---- rules ----------------------------------------------------------------------------------- */
-
-/* Appends the axes of a rule, "model/none", to `out`; null is none. */
-static fg_status add_axes(reader *r, const fgi_config_key *key, struct fy_node *name,
-                          struct fy_node *node, char *out, size_t size)
-{
-    void *place = NULL;
-    struct fy_node *item = node;
-    const bool is_list = node != NULL && fy_node_is_sequence(node);
-    const char *before = "";
-    while (!is_list || (item = fy_node_sequence_iterate(node, &place)) != NULL) {
-        const size_t used = strlen(out);
-        char *axis = is_null(item) ? fgi_strdup("none") : text_of(item, NULL);
-        if (axis == NULL)
-            return wrong_kind(r, key, name, item);
-        (void)fgi_snprintf(out + used, size - used, "%s%.40s", before, axis);
-        fgi_free(axis);
-        before = "/";
-        if (!is_list)
-            break;
-    }
-    return FG_OK;
-}
-
-/* {match: PATTERN, split: [AXIS, ...]} as one string, which the caller owns. */
-static fg_status rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
-                         struct fy_node *node, const char **out)
-{
-    char rule[1024], message[160];
-    struct fy_node *match = NULL, *split = NULL;
-    struct fy_node_pair *pair;
-    void *place = NULL;
-    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
-        char *field = text_of(fy_node_pair_key(pair), NULL);
-        const bool is_match = field != NULL && strcmp(field, "match") == 0;
-        const bool is_split = field != NULL && strcmp(field, "split") == 0;
-        (void)fgi_snprintf(message, sizeof(message),
-                           "%s: expected the keys match and split of a rule, got '%.60s'",
-                           key->path, field != NULL ? field : "");
-        const bool is_lost = field == NULL && is_text(fy_node_pair_key(pair));
-        fgi_free(field);
-        if (!is_match && !is_split)
-            return is_lost ? fgi_no_memory(r->err) : blame(r, fy_node_pair_key(pair), message);
-        *(is_match ? &match : &split) = fy_node_pair_value(pair);
-    }
-    char *pattern = text_of(match, NULL);
-    (void)fgi_snprintf(message, sizeof(message),
-                       "%s: expected a rule with match (a pattern) and split (its axes)",
-                       key->path);
-    if (pattern == NULL || split == NULL) {
-        fgi_free(pattern);
-        return pattern == NULL && is_text(match) ? fgi_no_memory(r->err) : blame(r, name, message);
-    }
-    (void)fgi_snprintf(rule, sizeof(rule), "%.512s=", pattern);
-    fgi_free(pattern);
-    FGI_TRY(add_axes(r, key, name, split, rule, sizeof(rule)));
-    *out = fgi_strdup(rule);
-    return *out != NULL ? FG_OK : fgi_no_memory(r->err);
-}
-
 /* ---- rows with options ----------------------------------------------------------------------- */
 
 static fg_status unexpected(reader *r, const fgi_config_key *key, struct fy_node *at,
@@ -246,39 +187,8 @@ static fg_status put_scalar(reader *r, const fgi_config_key *key, struct fy_node
                                      is_text ? "a value without double quotes" : "a value", node);
 }
 
-/* Whether all keys are integers, as in a value of FG_OPTION_MAP. */
-static bool is_int_map(struct fy_node *node)
-{
-    void *place = NULL;
-    struct fy_node_pair *pair;
-    bool is_good = node != NULL && fy_node_is_mapping(node);
-    while (is_good && (pair = fy_node_mapping_iterate(node, &place)) != NULL) {
-        size_t size;
-        int64_t value;
-        const char *text = scalar_of(fy_node_pair_key(pair), &size);
-        is_good = text != NULL && fgi_parse_i64((fgi_str){text, size}, &value);
-    }
-    return is_good;
-}
-
-/* {0: 1, 4: 2}, the value of an option that is a map. */
-static fg_status put_map(reader *r, const fgi_config_key *key, struct fy_node *at,
-                         struct fy_node *node, fgi_buf *out)
-{
-    void *place = NULL;
-    struct fy_node_pair *pair;
-    const char *before = "";
-    fgi_buf_putc(out, '{');
-    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
-        fgi_buf_puts(out, before);
-        FGI_TRY(put_name(r, key, fy_node_pair_key(pair), out));
-        fgi_buf_puts(out, ": ");
-        FGI_TRY(put_scalar(r, key, at, fy_node_pair_value(pair), out));
-        before = ", ";
-    }
-    fgi_buf_putc(out, '}');
-    return FG_OK;
-}
+/* The options of a row, or a value that is a map. */
+static fg_status put_map(reader *r, const fgi_config_key *key, struct fy_node *node, fgi_buf *out);
 
 static fg_status put_value(reader *r, const fgi_config_key *key, struct fy_node *at,
                            struct fy_node *node, fgi_buf *out)
@@ -286,8 +196,8 @@ static fg_status put_value(reader *r, const fgi_config_key *key, struct fy_node 
     void *place = NULL;
     struct fy_node *item;
     const char *before = "";
-    if (is_int_map(node))
-        return put_map(r, key, at, node, out);
+    if (node != NULL && fy_node_is_mapping(node))
+        return put_map(r, key, node, out);
     if (node == NULL || !fy_node_is_sequence(node))
         return put_scalar(r, key, at, node, out);
     fgi_buf_putc(out, '[');
@@ -300,13 +210,12 @@ static fg_status put_value(reader *r, const fgi_config_key *key, struct fy_node 
     return FG_OK;
 }
 
-static fg_status put_options(reader *r, const fgi_config_key *key, struct fy_node *node,
-                             fgi_buf *out)
+static fg_status put_map(reader *r, const fgi_config_key *key, struct fy_node *node, fgi_buf *out)
 {
     void *place = NULL;
     struct fy_node_pair *pair;
     const char *before = "";
-    fgi_buf_puts(out, ": {");
+    fgi_buf_putc(out, '{');
     while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
         struct fy_node *name = fy_node_pair_key(pair);
         fgi_buf_puts(out, before);
@@ -334,7 +243,8 @@ static fg_status put_entry(reader *r, const fgi_config_key *key, struct fy_node 
     FGI_TRY(put_name(r, key, name, out));
     if (is_null(options))
         return FG_OK;
-    return fy_node_is_mapping(options) ? put_options(r, key, options, out)
+    fgi_buf_puts(out, ": ");
+    return fy_node_is_mapping(options) ? put_map(r, key, options, out)
                                        : unexpected_node(r, key, name, expected, options);
 }
 
@@ -359,8 +269,6 @@ static fg_status read_item(reader *r, const fgi_config_key *key, struct fy_node 
                            struct fy_node *node, fg_option_text *out)
 {
     *out = (fg_option_text){0};
-    if (key->option->kind == FG_OPTION_RULES && fy_node_is_mapping(node))
-        return rule_of(r, key, name, node, &out->text);
     if (key->option->kind == FG_OPTION_ENTRIES && fy_node_is_mapping(node))
         return entry_of(r, key, name, node, &out->text);
     if (is_null(node))
@@ -374,8 +282,10 @@ static fg_status read_item(reader *r, const fgi_config_key *key, struct fy_node 
 
 static void free_tokens(fg_option_text *tokens, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         fgi_free((char *)tokens[i].text);
+        fgi_free((char *)tokens[i].key);
+    }
 }
 
 /* Sets the key from tokens, with the table's checks; errors name the location of `at`. */
@@ -420,20 +330,15 @@ static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *
     struct fy_node_pair *pair;
     fg_status status = FG_OK;
     while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
-        fgi_buf text = {0};
         if (count == MOST_ITEMS)
             FGI_DONE(blame(r, name, "a map of more than 256 elements"));
         struct fy_node *of_key = fy_node_pair_key(pair), *of_value = fy_node_pair_value(pair);
         if (!is_text(of_key) || !(is_text(of_value) || is_null(of_value)))
             FGI_DONE(wrong_kind(r, key, name, is_text(of_key) ? of_value : of_key));
-        char *own = text_of(of_key, NULL);
-        char *value = text_of(of_value, NULL);
-        fgi_buf_printf(&text, "%s: %s", own != NULL ? own : "", value != NULL ? value : "");
-        fgi_free(own);
-        fgi_free(value);
-        tokens[count] = (fg_option_text){.text = fgi_buf_take(&text)};
-        fgi_buf_fini(&text);
-        if (tokens[count++].text == NULL)
+        fg_option_text *token = &tokens[count++];
+        *token = (fg_option_text){.key = text_of(of_key, NULL)};
+        token->text = is_null(of_value) ? fgi_strdup("null") : text_of(of_value, NULL);
+        if (token->key == NULL || token->text == NULL)
             FGI_DONE(fgi_no_memory(r->err));
     }
     status = set_tokens(r, key, name, tokens, count);
@@ -470,11 +375,14 @@ static fg_status read_key(reader *r, const fgi_config_key *key, struct fy_node *
 {
     if (is_null(node))
         return fgi_config_reset(r->c, key->path, r->err);
-    if (fy_node_is_mapping(node) && key->option->kind == FG_OPTION_MAP)
+    const bool is_map = fgi_option_is_map(key->option), is_list = fy_node_is_sequence(node);
+    if (is_map && fy_node_is_mapping(node))
         return read_map(r, key, name, node);
-    if (fy_node_is_sequence(node) && fg_option_is_list(key->option))
+    if (is_list && is_map && fy_node_sequence_is_empty(node)) /* as earlier versions wrote none */
+        return fgi_config_reset(r->c, key->path, r->err);
+    if (is_list && !is_map && fg_option_is_list(key->option))
         return read_list(r, key, name, node);
-    if (fy_node_is_sequence(node) && key->option->kind == FG_OPTION_DEVICES)
+    if (is_list && key->option->kind == FG_OPTION_DEVICES)
         return read_devices(r, key, name, node);
     fg_option_text token = {0};
     token.text = text_of(node, &token.is_quoted);

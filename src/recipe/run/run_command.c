@@ -261,18 +261,12 @@ static fg_status look_at_targets(fg_recipe *r, fg_error *err)
 static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
 {
     fg_attachment attachments[3];
-    fg_sharding_rule *rules = NULL;
     fg_trainer_options options;
     FGI_TRY(fgi_run_trainer_options(r, resume, &options, err));
-    fg_status status = fgi_config_rules(r->c, &rules, &options.devices.sharding_rule_count, err);
-    options.devices.sharding_rules = rules;
+    FGI_TRY(fgi_config_rules(r->c, &options.devices, err));
     options.checkpoints.weights_options = fgi_run_weights_options(r->c);
-    if (status == FG_OK)
-        status = fgi_run_attach(r, attachments, &options, err);
-    if (status == FG_OK)
-        status = fg_trainer_create(&options, &r->trainer, err);
-    fgi_config_rules_free(rules, options.devices.sharding_rule_count);
-    FGI_TRY(status);
+    FGI_TRY(fgi_run_attach(r, attachments, &options, err));
+    FGI_TRY(fg_trainer_create(&options, &r->trainer, err));
     FGI_TRY(fgi_run_record_add(r, err));
     FGI_TRY(fgi_run_callbacks_add(r, err));
     return fg_trainer_connect(r->trainer, err);

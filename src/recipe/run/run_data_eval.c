@@ -231,7 +231,7 @@ static fg_status explain_list(const request *q, fg_status status)
         q->err, status,
         "%.*s\nthe model was trained on images: expected image files, a folder of them, "
         "or a list with a column of their paths: "
-        "--data.source_options=path_column=COLUMN",
+        "--data.path_column=COLUMN",
         (int)strcspn(text, "\n"), text);
 }
 
