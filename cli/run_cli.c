@@ -134,14 +134,16 @@ static void draw(fg_recipe *recipe)
         put_message(true, err.message);
 }
 
-/* Checks the names of a list, "a.csv,b.svg"; NULL: none. */
-static fg_status check_curves(const char *list, fg_error *err)
+/* Writes the curve of a recipe to the files of a list, "a.csv,b.svg"; recipe NULL: checks their
+ * names. list NULL: none. */
+static fg_status put_curves(fg_recipe *recipe, const char *list, fg_error *err)
 {
     fg_status status = FG_OK;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
     while (status == FG_OK && (name = strsep(&rest, ",")) != NULL) {
-        status = fgi_chart_file_check(name, err);
-        if (status == FG_OK)
+        status = recipe != NULL ? fg_recipe_write_curve(recipe, name, err)
+                                : fgi_chart_file_check(name, err);
+        if (status == FG_OK && recipe == NULL)
             status = out_file_check("--out", name, err);
     }
     free(names);
@@ -151,14 +153,14 @@ static fg_status check_curves(const char *list, fg_error *err)
 static fg_status check_files(const cli_run_options *o, fg_error *err)
 {
     FGI_TRY(out_file_check("--summary", o->summary, err));
-    return has_curve(o) ? check_curves(o->out, err) : out_file_check("--out", o->out, err);
+    return has_curve(o) ? put_curves(NULL, o->out, err) : out_file_check("--out", o->out, err);
 }
 
 /* Writes the outputs of a run other than its metrics. */
 static fg_status print_special(fg_recipe *recipe, const cli_run_options *o, fg_error *err)
 {
     if (has_curve(o))
-        return o->out != NULL ? fg_recipe_write_curve(recipe, o->out, err) : FG_OK;
+        return put_curves(recipe, o->out, err);
     if (o->command.kind == FG_RECIPE_PLAN)
         return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
     return o->command.kind == FG_RECIPE_PREDICT ? print_text(recipe, FG_RECIPE_PREDICTIONS, err)

@@ -35,10 +35,10 @@ typedef struct fg_mesh_options {
     fg_mesh_axis axes[FG_MAX_MESH_AXES]; /* slowest-varying axis first; an empty name ends the
                                             list. The product of the sizes must equal the number
                                             of devices */
-    const char *batch_axes; /* axes along which the first dimension of a batch is sharded,
-                               separated by commas [those of "data" and "fsdp" that exist] */
-    const char *fsdp_axes;  /* axes along which strategy "fsdp" shards parameters
-                               ["fsdp" if it exists, else batch_axes] */
+    /* Sets of axes: bit i is axes[i]. Along batch_axes, the first dimension of a batch is sharded
+     * [0: those of "data" and "fsdp" that exist]; along fsdp_axes, strategy "fsdp" shards
+     * parameters ["fsdp" if it exists, else batch_axes]. */
+    uint32_t batch_axes, fsdp_axes;
     uint64_t reserved[2];
 } fg_mesh_options;
 

@@ -211,10 +211,10 @@ FG_API FG_MUST_USE fg_status fg_recipe_text_of(fg_recipe *recipe, fg_recipe_text
 FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,
                                             const char **out, fg_error *err);
 
-/* Writes the curve of FG_RECIPE_FIND_LR or FG_RECIPE_SCHEDULE to files that end in .csv, .json,
- * .svg or .png, as fg_report_lr_write (report.h); their names are separated by commas. Errors:
- * those of fg_report_lr_write; FG_EINVAL (there is no curve). */
-FG_API FG_MUST_USE fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *paths,
+/* Writes the curve of FG_RECIPE_FIND_LR or FG_RECIPE_SCHEDULE to a file that ends in .csv, .json,
+ * .svg or .png, as fg_report_lr_write (report.h). Errors: those of fg_report_lr_write; FG_EINVAL
+ * (there is no curve). */
+FG_API FG_MUST_USE fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *path,
                                                    fg_error *err);
 
 /* Writes the predictions to a file, in the format of its suffix: .csv, .tsv, .json (an array of

@@ -133,22 +133,15 @@ static fg_status settle_sizes(fgi_mesh *mesh, int device_count, fg_error *err)
     return FG_OK;
 }
 
-/* Parses "data,fsdp" into a set. */
-static fg_status parse_axes(const fgi_mesh *mesh, const char *option, const char *text,
-                            fgi_axis_set *out, fg_error *err)
+/* Checks that the axes of a set exist. */
+static fg_status check_axes(const fgi_mesh *mesh, const char *option, uint32_t axes, fg_error *err)
 {
     char names[256];
-    fgi_str name;
-    *out = 0;
-    for (const char *at = text; fgi_next_word(&at, text + strlen(text), ',', &name);) {
-        const int axis = fgi_mesh_find_axis(mesh, name);
-        if (axis < 0)
-            return fgi_fail(err, FG_EINVAL, "%s \"%s\": '%.*s' is not an axis of the mesh %s",
-                            option, text, (int)name.size, name.data,
-                            fgi_mesh_format(mesh, names, sizeof names));
-        *out = (fgi_axis_set)(*out | 1u << axis);
-    }
-    return FG_OK;
+    if (axes >> mesh->axis_count == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "%s 0x%x: the mesh %s has only %d ax%ss", option,
+                    (unsigned)axes, fgi_mesh_format(mesh, names, sizeof names), mesh->axis_count,
+                    mesh->axis_count == 1 ? "i" : "e");
 }
 
 static fgi_axis_set named(const fgi_mesh *mesh, const char *name)
@@ -161,19 +154,20 @@ static fgi_axis_set named(const fgi_mesh *mesh, const char *name)
 static fg_status settle_roles(fgi_mesh *mesh, const fg_mesh_options *options, fg_error *err)
 {
     char names[256];
-    if (options->batch_axes != NULL)
-        FGI_TRY(parse_axes(mesh, "batch_axes", options->batch_axes, &mesh->batch, err));
-    else
+    FGI_TRY(check_axes(mesh, "batch_axes", options->batch_axes, err));
+    FGI_TRY(check_axes(mesh, "fsdp_axes", options->fsdp_axes, err));
+    mesh->batch = (fgi_axis_set)options->batch_axes;
+    if (mesh->batch == 0)
         mesh->batch = named(mesh, "data") | named(mesh, "fsdp");
     if (mesh->batch == 0)
         return fgi_fail(err, FG_EINVAL,
                         "mesh %s has no axis 'data' or 'fsdp' to shard batches over: name an axis "
                         "data (of size 1 for no sharding), or set fg_mesh_options.batch_axes",
                         fgi_mesh_format(mesh, names, sizeof names));
-    mesh->fsdp = named(mesh, "fsdp");
-    if (options->fsdp_axes != NULL)
-        FGI_TRY(parse_axes(mesh, "fsdp_axes", options->fsdp_axes, &mesh->fsdp, err));
-    else if (mesh->fsdp == 0)
+    mesh->fsdp = (fgi_axis_set)options->fsdp_axes;
+    if (mesh->fsdp == 0)
+        mesh->fsdp = named(mesh, "fsdp");
+    if (mesh->fsdp == 0)
         mesh->fsdp = mesh->batch;
     mesh->batch_shards = fgi_mesh_shards(mesh, mesh->batch);
     return FG_OK;

@@ -429,25 +429,13 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
     return give_text(recipe, status, out, err);
 }
 
-static fg_status write_curve(const fg_recipe *recipe, const char *path, fg_error *err)
+fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *path, fg_error *err)
 {
     if (recipe->schedule.name != NULL)
         return fgi_schedule_write(&recipe->schedule, path, err);
     if (recipe->lr_curve != NULL)
         return fg_report_lr_write(recipe->lr_curve, path, err);
     return not_there("curve", "run one of kind FG_RECIPE_FIND_LR or FG_RECIPE_SCHEDULE first", err);
-}
-
-fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *paths, fg_error *err)
-{
-    fg_status status = FG_OK;
-    char *copy = fgi_strdup(paths), *rest = copy, *path;
-    if (copy == NULL)
-        return fgi_no_memory(err);
-    while (status == FG_OK && (path = strsep(&rest, ",")) != NULL)
-        status = write_curve(recipe, path, err);
-    fgi_free(copy);
-    return status;
 }
 
 fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path, fg_error *err)

@@ -34,8 +34,7 @@ static fg_status check_count(const fg_trainer_devices *o, int count, fg_error *e
 
 static bool has_mesh(const fg_trainer_devices *o)
 {
-    return o->mesh.axes[0].name[0] != '\0' || o->mesh.batch_axes != NULL ||
-           o->mesh.fsdp_axes != NULL;
+    return o->mesh.axes[0].name[0] != '\0' || o->mesh.batch_axes != 0 || o->mesh.fsdp_axes != 0;
 }
 
 fg_status fgi_strategy_check(const fg_trainer_devices *o, fg_error *err)

@@ -352,10 +352,8 @@ static bool keep_rules(fgi_arena *strings, fg_trainer_devices *o)
 
 bool fgi_options_keep(fg_trainer_options *o, fgi_arena *strings)
 {
-    const char **text[] = {&o->devices.cache_dir,     &o->checkpoints.run_dir,
-                           &o->checkpoints.weights,   &o->checkpoints.resume,
-                           &o->output.progress_style, &o->devices.mesh.batch_axes,
-                           &o->devices.mesh.fsdp_axes};
+    const char **text[] = {&o->devices.cache_dir, &o->checkpoints.run_dir, &o->checkpoints.weights,
+                           &o->checkpoints.resume, &o->output.progress_style};
     bool ok = keep_rules(strings, &o->devices) && keep_attachments(strings, o) &&
               keep_patterns(strings, &o->checkpoints.weights_options) &&
               keep(strings, &o->checkpoints.weights_options.prefix);

@@ -435,7 +435,8 @@ static void a_schedule_without_an_end_needs_no_limit(void **state)
     (void)state;
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_SCHEDULE, &flat.entry, &err));
     fg_recipe *recipe = run_as(&o, (fg_recipe_command){.kind = FG_RECIPE_SCHEDULE});
-    fgt_ok(fg_recipe_write_curve(recipe, "rates.csv,rates.json", &err));
+    fgt_ok(fg_recipe_write_curve(recipe, "rates.csv", &err));
+    fgt_ok(fg_recipe_write_curve(recipe, "rates.json", &err));
     assert_int_equal(access("rates.csv", F_OK) + access("rates.json", F_OK), 0);
     fg_recipe_close(recipe);
     o.overrides = cycle;

@@ -89,8 +89,6 @@ static const struct {
     TEXT(devices.devices, "1"),
     TEXT(devices.strategy, "ddp"),
     TEXT(devices.cache_dir, "cache"),
-    TEXT(devices.mesh.batch_axes, "rows"),
-    TEXT(devices.mesh.fsdp_axes, "columns"),
     TEXT(lr.lr_scaling, "sqrt"),
     TEXT(checkpoints.run_dir, "run"),
     TEXT(checkpoints.monitor, "val_acc"),

@@ -548,8 +548,8 @@ static const struct {
     bool has_blocks;
     fg_mesh_options mesh;
 } printed[] = {
-    {"1", NULL, {.max_epochs = 2}, {.lr_scaling = NULL}, 1, 4, true, {.batch_axes = NULL}},
-    {"2", NULL, {.max_epochs = 2}, {.lr_scaling = "linear"}, 1, 2, false, {.batch_axes = NULL}},
+    {"1", NULL, {.max_epochs = 2}, {.lr_scaling = NULL}, 1, 4, true, {.batch_axes = 0}},
+    {"2", NULL, {.max_epochs = 2}, {.lr_scaling = "linear"}, 1, 2, false, {.batch_axes = 0}},
     {"3",
      NULL,
      {.max_steps = 1},
@@ -557,8 +557,8 @@ static const struct {
      2,
      1,
      false,
-     {.batch_axes = NULL}},
-    {"4", "fsdp", {.max_epochs = -1}, {.lr_scaling = "none"}, 1, 1, false, {.batch_axes = NULL}},
+     {.batch_axes = 0}},
+    {"4", "fsdp", {.max_epochs = -1}, {.lr_scaling = "none"}, 1, 1, false, {.batch_axes = 0}},
     {"1",
      NULL,
      {.max_steps = 1},
@@ -566,7 +566,7 @@ static const struct {
      1,
      4,
      false,
-     {.batch_axes = NULL}},
+     {.batch_axes = 0}},
     {"4", NULL, {.max_steps = 1}, {0}, 1, 2, false, {.axes = {{"data", 2}, {"model", 2}}}},
     {"2", NULL, {.max_steps = 1}, {0}, 1, 4, false, {.axes = {{"data", 1}, {"model", 2}}}},
 };

@@ -133,8 +133,8 @@ static void other_wrong_options_are_refused(void **state)
          "got '-1'"},
         {{.devices = {.client = client, .devices = "1"}}, GIVEN},
         {{.devices = {.client = client, .mesh.axes = {{"data", 1}}}}, GIVEN},
-        {{.devices = {.client = client, .mesh.batch_axes = "data"}}, GIVEN},
-        {{.devices = {.client = client, .mesh.fsdp_axes = "data"}}, GIVEN},
+        {{.devices = {.client = client, .mesh.batch_axes = 1}}, GIVEN},
+        {{.devices = {.client = client, .mesh.fsdp_axes = 1}}, GIVEN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         is_refused(&rows[i].options, rows[i].says);

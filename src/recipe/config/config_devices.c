@@ -71,7 +71,7 @@ static fg_status check_axes(const fgi_config *c, const char *word, const fg_mesh
 static fg_status read_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
 {
     const fg_string_map *map = &c->run.mesh;
-    *out = (fg_mesh_options){.batch_axes = NULL};
+    *out = (fg_mesh_options){.batch_axes = 0};
     for (size_t i = 0; i < map->count; i++) {
         const char *name = map->at[i].key, *text = map->at[i].value;
         int64_t size;
