@@ -271,7 +271,7 @@ static void options_come_from_the_environment(void **state)
  * server is not continued. */
 static void a_run_of_another_server_is_new(void **state)
 {
-    static const char other[] = "{\"uri\": \"http://127.0.0.1:1\", \"run_id\": \"r9\"}";
+    static const char other[] = "{\"uri\": \"http://127.0.0.1:1\", \"run_id\": \"r-9\"}";
     const char *folder = fgt_temp_folder();
     fg_error err = {0};
     server s;
@@ -290,7 +290,7 @@ static void a_run_of_another_server_is_new(void **state)
     server_stop(&s);
     assert_int_equal(count_sent(&s, "\"start_time\":1000250,"), 1);
     assert_int_equal(count_sent(&s, "mlflow.user"), 0);
-    assert_int_equal(count_sent(&s, "r9"), 0);
+    assert_int_equal(count_sent(&s, "r-9"), 0);
     assert_int_equal(count_sent(&s, "\"value\":\"-Infinity\",\"step\":6,\"timestamp\":1234500"), 1);
 }
 
@@ -308,11 +308,11 @@ static void a_lost_run_is_new(void **state)
         char old[160], *json = NULL;
         size_t size = 0;
         memcpy(lines_of, all_good, sizeof lines_of);
-        lines_of[3] = (server_line)LINE("GET /api/2.0/mlflow/runs/get?run_id=r9 ", "404 NOT FOUND",
+        lines_of[3] = (server_line)LINE("GET /api/2.0/mlflow/runs/get?run_id=r-9 ", "404 NOT FOUND",
                                         "{\"message\": \"none\"}");
         start(&s, lines_of, 5);
         (void)snprintf(old, sizeof old,
-                       "{\"uri\": \"http://%s\", \"run_id\": \"r9\", \"sent\": {\"lr\": 99}}",
+                       "{\"uri\": \"http://%s\", \"run_id\": \"r-9\", \"sent\": {\"lr\": 99}}",
                        s.address);
         fgt_write(fgt_path(folder, "mlflow.json"), old, strlen(old));
         fgt_ok(make_for(&s, &self, &err));
@@ -322,7 +322,7 @@ static void a_lost_run_is_new(void **state)
         assert_asked(&s, "{\"key\":\"lr\",\"value\":0.5,\"step\":6,");
         OPS.destroy(self);
         server_stop(&s);
-        assert_int_equal(count_sent(&s, "r9"), step > 0); /* it is looked for once */
+        assert_int_equal(count_sent(&s, "r-9"), step > 0); /* it is looked for once */
         fgt_ok(fgi_file_read(fgt_path(folder, "mlflow.json"), 1000, &json, &size, &err));
         assert_non_null(strstr(json, "\"run_id\": \"r1\""));
         assert_null(strstr(json, "sent"));

@@ -357,7 +357,7 @@ static void batch_sizes_are_checked(void **state)
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
         int64_t sizes[33];
         for (int k = 0; k < 33; k++)
-            sizes[k] = sweeps[i].first - k;
+            sizes[k] = sweeps[i].first > 0 ? sweeps[i].first - k : sweeps[i].first;
         options.sweep = (fg_ints){sizes, sweeps[i].count};
         err = (fg_error){0};
         if ((fgi_run_plan_check(&options, &err) == FG_OK) != sweeps[i].is_good)
