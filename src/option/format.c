@@ -110,7 +110,7 @@ static void put_entry(writer *w, const char *entry)
     char text[2048];
     (void)fgi_snprintf(text, sizeof text, "%s", entry);
     char *map = text;
-    if (*text != '{') {
+    if (strchr("{[", *text) == NULL) {
         map = fgi_option_split_pair(text);
         put_text(w, text);
         put(w, map != NULL ? ": " : "");
@@ -133,7 +133,9 @@ static void put_pair(writer *w, const fgi_option_item *item)
     int64_t number;
     put_text(w, item->text);
     put(w, ": ");
-    if (fgi_parse_i64(fgi_str_of(item->value), &number))
+    if (item->value[0] == '[')
+        put_entry(w, item->value);
+    else if (fgi_parse_i64(fgi_str_of(item->value), &number))
         put(w, "%s", item->value);
     else
         put_text(w, item->value);

@@ -599,7 +599,7 @@ const effect effects_trainer[] = {
     {"trainer.mesh", FOUR "'--trainer.mesh={data: 1, fsdp: 2, model: 2}'", steps, .count = 12,
      .says = "\"global_batch_size\": 2"},
     {"trainer.sharding",
-     FOUR "--trainer.model_devices=2 '--trainer.sharding={fc.weight: none/model}'", steps,
+     FOUR "--trainer.model_devices=2 '--trainer.sharding={fc.weight: [none, model]}'", steps,
      .count = 12},
     {"trainer.sharding", FOUR "--trainer.model_devices=2 '--trainer.sharding={fc9.*: model}'",
      steps, .status = 1, .says = "fc9"},

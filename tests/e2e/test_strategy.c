@@ -58,9 +58,9 @@ static void the_same_curve(void **state)
     static const char *const keys[] = {
         "--trainer.devices=8 --trainer.strategy=fsdp --trainer.batch_size=4",
         "--trainer.devices=4 --trainer.model_devices=2 --trainer.batch_size=16 "
-        "'--trainer.sharding={fc1.*: model, fc2.weight: none/model}'",
+        "'--trainer.sharding={fc1.*: model, fc2.weight: [none, model]}'",
         "--trainer.devices=8 '--trainer.mesh={data: 2, fsdp: 2, model: 2}' --trainer.strategy=fsdp "
-        "--trainer.batch_size=8 '--trainer.sharding={fc1.*: model, fc2.weight: none/model}'",
+        "--trainer.batch_size=8 '--trainer.sharding={fc1.*: model, fc2.weight: [none, model]}'",
     };
     static const char *const summary[] = {"\"strategy\": \"fsdp\"", "\"strategy\": \"ddp\"",
                                           "\"strategy\": \"fsdp\""};
@@ -89,7 +89,7 @@ static void convolutions_too(void **state)
         fit("digits.yaml", fgt_temp_folder(),
             "--trainer.devices=4 --trainer.model_devices=2 --trainer.strategy=fsdp "
             "--trainer.batch_size=16 '--trainer.sharding={conv*.weight: model, fc1.weight: "
-            "none/model}'");
+            "[none, model]}'");
     (void)state;
     for (int k = 0; k < STEPS; k++)
         fgt_close("loss", several.step[k], one.step[k], 0, k < 10 ? 1e-5 : 1e-3);
@@ -104,11 +104,11 @@ static void rules_out_of_a_file(void **state)
                                "trainer:\n"
                                "  sharding:\n"
                                "    fc1.*: model\n"
-                               "    fc2.weight: none/model\n";
+                               "    fc2.weight: [none, model]\n";
     (void)state;
     fgt_write(fgt_path(folder, "run.yaml"), yaml, sizeof yaml - 1);
     contains(program_gives(0, folder, "fit run.yaml --print-config=plain")->out,
-             "  sharding: {\"fc1.*\": model, fc2.weight: none/model}\n");
+             "  sharding: {\"fc1.*\": model, fc2.weight: [none, model]}\n");
 }
 
 static void a_rule_that_matches_nothing(void **state)

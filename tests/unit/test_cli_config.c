@@ -232,33 +232,36 @@ static void rules(void **state)
 {
     static const char expected[] =
         "trainer.sharding: expected a map, {KEY: VALUE, ...} (for example {fc1.*: model, "
-        "fc2.weight: none/model}), got ";
+        "fc2.weight: [none, model]}), got ";
     static const char *const refused[][2] = {{"[fc1.*=model]", "a list"},
                                              {"[{match: fc1, split: [model]}]", "a list"},
                                              {"fc1=model", "'fc1=model': write {fc1: model}"},
-                                             {"{fc1: [none, model]}", "a list"}};
+                                             {"{fc1: {none: model}}", "a mapping"}};
     fg_trainer_devices devices = {0};
     fg_error err = {0};
     char yaml[128], message[300];
     (void)state;
     fgi_config *c = config_read("trainer:\n  sharding:\n"
                                 "    'fc1.*': model\n"
-                                "    fc2.weight: none/model\n"
-                                "    blocks.*.w: 'none/none/data'\n"
+                                "    fc2.weight: [none, model]\n"
+                                "    blocks.*.w: [none, none,\n      data+model]\n"
                                 "    whole: ''\n");
     const fgi_config_key *key = fgi_config_find(NULL, "trainer.sharding");
     assert_string_equal(
         fgi_config_format(c, key->path),
-        "{\"fc1.*\": model, fc2.weight: none/model, \"blocks.*.w\": none/none/data, whole: \"\"}");
+        "{\"fc1.*\": model, fc2.weight: [none, model], \"blocks.*.w\": [none, none, data+model], "
+        "whole: \"\"}");
     fgt_ok(fgi_config_rules(c, &devices, &err));
     assert_int_equal(devices.sharding_rule_count, 4);
+    assert_string_equal(devices.sharding_rules[0].spec, "model");
     assert_string_equal(devices.sharding_rules[1].match, "fc2.weight");
-    assert_string_equal(devices.sharding_rules[1].spec, "none,model");
+    assert_string_equal(devices.sharding_rules[1].spec, "none, model");
     assert_string_equal(devices.sharding_rules[3].spec, "");
     fgt_ok(fgi_config_read(c, "old.yaml", "trainer: {sharding: []}\n", 24, &err));
     assert_string_equal(fgi_config_format(c, key->path), "{}");
-    fgt_ok(fgi_config_override(c, "trainer.sharding={*.0.weight: model/none, b: data}", &err));
-    assert_string_equal(fgi_config_format(c, key->path), "{\"*.0.weight\": model/none, b: data}");
+    fgt_ok(fgi_config_override(c, "trainer.sharding={*.0.weight: [model, none], b: data}", &err));
+    assert_string_equal(fgi_config_format(c, key->path),
+                        "{\"*.0.weight\": [model, none], b: data}");
     fgi_config_destroy(c);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         (void)snprintf(yaml, sizeof yaml, "trainer: {sharding: %s}\n", refused[i][0]);
@@ -275,67 +278,65 @@ static void rules(void **state)
 #define AXES                                                                                       \
     ": expected at most 6 axes, each a name with a number of devices, or -1 for the remaining "    \
     "devices"
+#define SPEC " or none for each dimension, such as [none, data]"
 
 /* The mesh of trainer.mesh or trainer.model_devices, and rules that name its axes. */
+static const struct {
+    const char *yaml, *message; /* message: NULL: valid */
+    fg_mesh_axis axes[4];
+} mesh_rows[] = {
+    {"model: {name: mlp}\n", NULL, {{"data", -1}, {"model", 1}}},
+    {"trainer: {model_devices: 4}\n", NULL, {{"data", -1}, {"model", 4}}},
+    {"trainer: {mesh: {data: 2, fsdp: -1, model: 2}, sharding: {a: [data+fsdp, model], "
+     "b: none, c: [], d: [none, none, ]}}\n",
+     NULL,
+     {{"data", 2}, {"fsdp", -1}, {"model", 2}}},
+    {"trainer: {mesh: {data: 2}, model_devices: 2}\n",
+     "run.yaml:1:43: trainer.model_devices: trainer.mesh is given too: expected an axis "
+     "'model' "
+     "in trainer.mesh alone",
+     {{"", 0}}},
+    {"trainer: {mesh: {data: two}}\n", "run.yaml:1:11: trainer.mesh: 'data: two'" AXES, {{"", 0}}},
+    {"trainer: {mesh: {data: 0}}\n", "run.yaml:1:11: trainer.mesh: 'data: 0'" AXES, {{"", 0}}},
+    {"trainer: {mesh: {data: }}\n", "run.yaml:1:11: trainer.mesh: 'data: null'" AXES, {{"", 0}}},
+    {"trainer: {mesh: {data: -2}}\n", "run.yaml:1:11: trainer.mesh: 'data: -2'" AXES, {{"", 0}}},
+    {"trainer: {mesh: {data: 1025}}\n",
+     "run.yaml:1:11: trainer.mesh: 'data: 1025'" AXES,
+     {{"", 0}}},
+    {"trainer: {mesh: {data: 1024, an_axis_of_23_letters_i: 1}}\n",
+     NULL,
+     {{"data", 1024}, {"an_axis_of_23_letters_i", 1}}},
+    {"trainer: {mesh: {an_axis_of_24_letters_it: 1}}\n",
+     "run.yaml:1:11: trainer.mesh: 'an_axis_of_24_letters_it: 1'" AXES,
+     {{"", 0}}},
+    {"trainer: {mesh: {a: 1, b: 1, c: 1, d: 1, e: 1, data: 2, g: 1}}\n",
+     "run.yaml:1:11: trainer.mesh: 'g: 1'" AXES,
+     {{"", 0}}},
+    {"trainer: {sharding: {fc1: rows}}\n",
+     "run.yaml:1:11: trainer.sharding: 'rows': expected an axis of the mesh (data, model)" SPEC,
+     {{"", 0}}},
+    {"trainer: {mesh: {data: 2, fsdp: 2}, sharding: {fc1: [fsdp, model]}}\n",
+     "run.yaml:1:37: trainer.sharding: 'model': expected an axis of the mesh (data, fsdp)" SPEC,
+     {{"", 0}}},
+    {"trainer: {sharding: {fc1: none/model}}\n",
+     "run.yaml:1:11: trainer.sharding: 'none/model': expected an axis of the mesh (data, "
+     "model)" SPEC,
+     {{"", 0}}},
+};
+
 static void meshes(void **state)
 {
-    static const struct {
-        const char *yaml, *message; /* message: NULL: valid */
-        fg_mesh_axis axes[4];
-    } rows[] = {
-        {"model: {name: mlp}\n", NULL, {{"data", -1}, {"model", 1}}},
-        {"trainer: {model_devices: 4}\n", NULL, {{"data", -1}, {"model", 4}}},
-        {"trainer: {mesh: {data: 2, fsdp: -1, model: 2}, sharding: {a: data+fsdp/model, b: "
-         "none}}\n",
-         NULL,
-         {{"data", 2}, {"fsdp", -1}, {"model", 2}}},
-        {"trainer: {mesh: {data: 2}, model_devices: 2}\n",
-         "run.yaml:1:43: trainer.model_devices: trainer.mesh is given too: expected an axis "
-         "'model' "
-         "in trainer.mesh alone",
-         {{"", 0}}},
-        {"trainer: {mesh: {data: two}}\n",
-         "run.yaml:1:11: trainer.mesh: 'data: two'" AXES,
-         {{"", 0}}},
-        {"trainer: {mesh: {data: 0}}\n", "run.yaml:1:11: trainer.mesh: 'data: 0'" AXES, {{"", 0}}},
-        {"trainer: {mesh: {data: }}\n",
-         "run.yaml:1:11: trainer.mesh: 'data: null'" AXES,
-         {{"", 0}}},
-        {"trainer: {mesh: {data: -2}}\n",
-         "run.yaml:1:11: trainer.mesh: 'data: -2'" AXES,
-         {{"", 0}}},
-        {"trainer: {mesh: {data: 1025}}\n",
-         "run.yaml:1:11: trainer.mesh: 'data: 1025'" AXES,
-         {{"", 0}}},
-        {"trainer: {mesh: {data: 1024, an_axis_of_23_letters_i: 1}}\n",
-         NULL,
-         {{"data", 1024}, {"an_axis_of_23_letters_i", 1}}},
-        {"trainer: {mesh: {an_axis_of_24_letters_it: 1}}\n",
-         "run.yaml:1:11: trainer.mesh: 'an_axis_of_24_letters_it: 1'" AXES,
-         {{"", 0}}},
-        {"trainer: {mesh: {a: 1, b: 1, c: 1, d: 1, e: 1, data: 2, g: 1}}\n",
-         "run.yaml:1:11: trainer.mesh: 'g: 1'" AXES,
-         {{"", 0}}},
-        {"trainer: {sharding: {fc1: rows}}\n",
-         "run.yaml:1:11: trainer.sharding: 'rows': expected an axis of the mesh, data, model, or "
-         "none, for each dimension",
-         {{"", 0}}},
-        {"trainer: {mesh: {data: 2, fsdp: 2}, sharding: {fc1: fsdp/model}}\n",
-         "run.yaml:1:37: trainer.sharding: 'model': expected an axis of the mesh, data, fsdp, or "
-         "none, for each dimension",
-         {{"", 0}}},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof mesh_rows / sizeof mesh_rows[0]; i++) {
         fg_error err = {0};
         fg_mesh_options mesh;
-        fgi_config *c = config_read(rows[i].yaml);
-        assert_int_equal(fgi_config_mesh(c, &mesh, &err) == FG_OK, rows[i].message == NULL);
-        if (rows[i].message != NULL)
-            assert_string_equal(err.message, rows[i].message);
-        for (int k = 0; rows[i].message == NULL && k < 4; k++) {
-            assert_string_equal(mesh.axes[k].name, rows[i].axes[k].name);
-            assert_int_equal(mesh.axes[k].size, rows[i].axes[k].size);
+        fgi_config *c = config_read(mesh_rows[i].yaml);
+        assert_int_equal(fgi_config_mesh(c, &mesh, &err) == FG_OK, mesh_rows[i].message == NULL);
+        if (mesh_rows[i].message != NULL)
+            assert_string_equal(err.message, mesh_rows[i].message);
+        for (int k = 0; mesh_rows[i].message == NULL && k < 4; k++) {
+            assert_string_equal(mesh.axes[k].name, mesh_rows[i].axes[k].name);
+            assert_int_equal(mesh.axes[k].size, mesh_rows[i].axes[k].size);
         }
         fgi_config_destroy(c);
     }

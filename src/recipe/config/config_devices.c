@@ -46,23 +46,23 @@ static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)
     return is_known;
 }
 
-/* Checks that the axes of a rule, "none/data+fsdp", exist in the mesh. */
+/* Checks that the axes of a rule, "[none, data+fsdp]" or "model", exist in the mesh. */
 static fg_status check_axes(const fgi_config *c, const char *word, const fg_mesh_options *mesh,
                             fg_error *err)
 {
     char names[256] = "";
     for (int i = 0; i < FG_MAX_MESH_AXES && mesh->axes[i].name[0] != '\0'; i++)
-        (void)fgi_snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s, ",
-                           mesh->axes[i].name);
-    while (*word != '\0') {
-        const size_t size = strcspn(word, "/+");
+        (void)fgi_snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+                           i > 0 ? ", " : "", mesh->axes[i].name);
+    for (word += strspn(word, "[ ]"); *word != '\0'; word += strspn(word, ",+] ")) {
+        const size_t size = strcspn(word, ",+] ");
         if (!is_axis(mesh, word, size))
             return fgi_fail(err, FG_EINVAL,
-                            "%s: '%.*s': expected an axis of the mesh, %sor none, for each "
-                            "dimension",
+                            "%s: '%.*s': expected an axis of the mesh (%s) or none for each "
+                            "dimension, such as [none, %s]",
                             fgi_config_where(c, "trainer.sharding"), (int)(size < 80 ? size : 80),
-                            word, names);
-        word += size + (word[size] != '\0');
+                            word, names, mesh->axes[0].name);
+        word += size;
     }
     return FG_OK;
 }
@@ -111,9 +111,9 @@ fg_status fgi_config_rules(const fgi_config *c, fg_trainer_devices *out, fg_erro
     fg_sharding_rule *rules = fgi_arena_alloc(arena, (map->count + 1) * sizeof *rules);
     bool is_good = rules != NULL;
     for (size_t i = 0; is_good && i < map->count; i++) {
-        char *spec = fgi_arena_strdup(arena, map->at[i].value);
-        for (char *at = spec; at != NULL && *at != '\0'; at++)
-            *at = *at == '/' ? ',' : *at;
+        char *spec = fgi_arena_strdup(arena, map->at[i].value + (map->at[i].value[0] == '['));
+        if (spec != NULL)
+            spec[strcspn(spec, "]")] = '\0';
         rules[i] = (fg_sharding_rule){.match = map->at[i].key, .spec = spec};
         is_good = spec != NULL;
     }

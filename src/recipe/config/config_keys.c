@@ -93,9 +93,9 @@ static const fg_option trainer_rows[] = {
         "data and fsdp, the parameters of "
         "strategy fsdp over the axis fsdp (without one, over data)."),
     KEY("trainer.sharding", run.sharding, STRING_MAP, "{}", NULL,
-        "{fc1.*: model, fc2.weight: none/model}",
+        "{fc1.*: model, fc2.weight: [none, model]}",
         "Shards parameters by name across the mesh; the first pattern that matches applies. It is "
-        "a parameter's name as `fulgurite show` lists it, * matches any text; its value has an "
+        "a parameter's name as `fulgurite show` lists it, * matches any text; its value lists an "
         "axis of the mesh (data+fsdp: two axes), or none, for each dimension in the order of "
         "checkpoint files."),
     KEY("trainer.run_dir", run.dir, STRING, "auto", "auto", "runs/baseline",

@@ -248,12 +248,16 @@ static fg_status put_entry(reader *r, const fgi_config_key *key, struct fy_node 
                                        : unexpected_node(r, key, name, expected, options);
 }
 
-/* {NAME: {OPTION: VALUE, ...}} as "NAME: {OPTION: VALUE, ...}", which the caller owns. */
-static fg_status entry_of(reader *r, const fgi_config_key *key, struct fy_node *name,
-                          struct fy_node *node, const char **out)
+typedef fg_status put_fn(reader *r, const fgi_config_key *key, struct fy_node *at,
+                         struct fy_node *node, fgi_buf *out);
+
+/* A value as text, {NAME: {OPTION: VALUE, ...}} as "NAME: {OPTION: VALUE, ...}"; the caller owns
+ * it. */
+static fg_status flow_of(reader *r, put_fn *put, const fgi_config_key *key, struct fy_node *name,
+                         struct fy_node *node, const char **out)
 {
     fgi_buf text = {0};
-    fg_status status = put_entry(r, key, name, node, &text);
+    fg_status status = put(r, key, name, node, &text);
     if (status == FG_OK)
         status = fgi_buf_status(&text, r->err);
     if (status == FG_OK)
@@ -270,7 +274,7 @@ static fg_status read_item(reader *r, const fgi_config_key *key, struct fy_node 
 {
     *out = (fg_option_text){0};
     if (key->option->kind == FG_OPTION_ENTRIES && fy_node_is_mapping(node))
-        return entry_of(r, key, name, node, &out->text);
+        return flow_of(r, put_entry, key, name, node, &out->text);
     if (is_null(node))
         return unexpected(r, key, name, fgi_config_describe(key),
                           "null in a list: put it in quotes if it is a word");
@@ -320,7 +324,7 @@ done:
     return status;
 }
 
-/* {0: 1, 4: 2}, an element for each pair. */
+/* {0: 1, 4: 2}, an element for each pair; a map of strings may have lists too, as their text. */
 static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *name,
                           struct fy_node *node)
 {
@@ -333,11 +337,16 @@ static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *
         if (count == MOST_ITEMS)
             FGI_DONE(blame(r, name, "a map of more than 256 elements"));
         struct fy_node *of_key = fy_node_pair_key(pair), *of_value = fy_node_pair_value(pair);
-        if (!is_text(of_key) || !(is_text(of_value) || is_null(of_value)))
+        const bool is_list = key->option->kind == FG_OPTION_STRING_MAP && !is_null(of_value) &&
+                             fy_node_is_sequence(of_value);
+        if (!is_text(of_key) || !(is_list || is_text(of_value) || is_null(of_value)))
             FGI_DONE(wrong_kind(r, key, name, is_text(of_key) ? of_value : of_key));
         fg_option_text *token = &tokens[count++];
         *token = (fg_option_text){.key = text_of(of_key, NULL)};
-        token->text = is_null(of_value) ? fgi_strdup("null") : text_of(of_value, NULL);
+        if (is_list)
+            FGI_DONE(flow_of(r, put_value, key, name, of_value, &token->text));
+        else
+            token->text = is_null(of_value) ? fgi_strdup("null") : text_of(of_value, NULL);
         if (token->key == NULL || token->text == NULL)
             FGI_DONE(fgi_no_memory(r->err));
     }
