@@ -25,7 +25,7 @@ void fgi_signal_set_hold(fgi_signal_set *set, const void *user)
 {
     (void)pthread_mutex_lock(&set->lock);
     if (set->users++ == 0) {
-        atomic_store(&set->caught, 0);
+        atomic_store(&set->caught, 0); /* a handler may have run after the last release */
         if (set->prepare != NULL)
             set->prepare(user);
         for (int i = 0; set->at[i].number != 0; i++)
@@ -41,6 +41,7 @@ void fgi_signal_set_release(fgi_signal_set *set)
         for (int i = 0; set->at[i].number != 0; i++)
             if (set->is_ours[i])
                 restore(&set->at[i], &set->before[i]);
+        atomic_store(&set->caught, 0); /* what runs without the handlers is not stopped */
         if (set->prepare != NULL)
             set->prepare(NULL);
     }

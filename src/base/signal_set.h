@@ -26,7 +26,7 @@ typedef struct fgi_signal_set {
      * with NULL after the last user's release; with the lock. */
     void (*prepare)(const void *user);
     int users;
-    atomic_int caught; /* the first signal that came since the first user, 0: none */
+    atomic_int caught; /* the first signal that came since the first user; 0: none, no user */
     fgi_signal at[FGI_SIGNALS];
     struct sigaction before[FGI_SIGNALS]; /* written before the handler is installed */
     bool is_ours[FGI_SIGNALS];

@@ -47,8 +47,8 @@ static void the_last_user_restores(void **state)
     assert_int_equal(prepared, 11);
 }
 
-/* The first signal goes to the set that was held last, the second to the other one, the third to
- * the program. */
+/* The set that was held last catches the first signal, the other set the second, and the program
+ * the third. */
 static void sets_are_independent(void **state)
 {
     (void)state;
@@ -69,6 +69,8 @@ static void sets_are_independent(void **state)
     fgi_signal_set_release(&outer);
     assert_ptr_equal(handler_of(SIGTERM), on_foreign);
     assert_ptr_equal(handler_of(SIGHUP), SIG_DFL);
+    assert_int_equal(atomic_load(&inner.caught), 0); /* without a user */
+    assert_int_equal(atomic_load(&outer.caught), 0);
     fgi_signal_set_hold(&inner, NULL);
     assert_int_equal(atomic_load(&inner.caught), 0);
     fgi_signal_set_release(&inner);
