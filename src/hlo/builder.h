@@ -83,8 +83,8 @@ fgi_value fgi_build_broadcast(fgi_builder *b, fgi_value x, const fg_type *type,
                               const int64_t *axis);
 /* The start of a block: at[i] (s32[]) along dimension axis[i], 0 in the other dimensions. */
 typedef struct fgi_block_start {
-    int count, axis[2];
-    fgi_value at[2];
+    int count, axis[FG_MAX_RANK];
+    fgi_value at[FG_MAX_RANK];
 } fgi_block_start;
 /* The block of x with these sizes; x with the block replaced. */
 fgi_value fgi_build_dynamic_slice(fgi_builder *b, fgi_value x, const fgi_block_start *start,
@@ -106,10 +106,10 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
  * of `source`; they are added up. `attributes` is freed. */
 void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value x,
                               fgi_value source, fgi_value init, fgi_buf *attributes);
-/* scatter: x, to which the elements of `source` are added at the positions `index`. `attributes` is
- * freed. */
-void fgi_build_scatter_add(fgi_builder *b, const fgi_value *result, fgi_value x, fgi_value index,
-                           fgi_value source, fgi_buf *attributes);
+/* scatter: x, whose elements at the positions `index` are combined with those of `source`: by
+ * `body`, "add", or replaced if it is NULL. `attributes` is freed. */
+void fgi_build_scatter(fgi_builder *b, const fgi_value *result, const char *body, fgi_value x,
+                       fgi_value index, fgi_value source, fgi_buf *attributes);
 /* A loop of `count` iterations. Iteration i (s32[]) receives the values of `state` and leaves the
  * next values there, of the same types; it may use no other values except those that it creates.
  * Afterwards `state` has the final values. */

@@ -116,12 +116,23 @@ void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value
     put_tail(b, result, 3, all, attributes);
 }
 
-void fgi_build_scatter_add(fgi_builder *b, const fgi_value *result, fgi_value x, fgi_value index,
-                           fgi_value source, fgi_buf *attributes)
+/* A region that returns the second of two scalars. */
+static void put_second(fgi_builder *b, fg_dtype dtype)
+{
+    fgi_value in[2] = {{.type.dtype = dtype}, {.type.dtype = dtype}};
+    put_arguments(b, 2, in);
+    put_return(b, 1, &in[1]);
+}
+
+void fgi_build_scatter(fgi_builder *b, const fgi_value *result, const char *body, fgi_value x,
+                       fgi_value index, fgi_value source, fgi_buf *attributes)
 {
     const fgi_value all[] = {x, index, source};
     put_head(b, 1, result, "scatter", 3, all);
-    put_scalar_body(b, x.type.dtype, "add", "", x.type.dtype);
+    if (body != NULL)
+        put_scalar_body(b, x.type.dtype, body, "", x.type.dtype);
+    else
+        put_second(b, x.type.dtype);
     fgi_buf_puts(b->out, "    })");
     put_tail(b, result, 3, all, attributes);
 }

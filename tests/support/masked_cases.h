@@ -26,4 +26,7 @@ ROW(max_of_infinite, VALUE + GRAD, "T[4,3]", fg_mul(fg_stop_gradient(fg_exp(fg_m
 ROW(weights_of_samples, ALL, "T[4,3] T[4]+", fg_weighted_mean(fg_transpose(a), b))
 ROW(integers, VALUE, "s32[4,3]", fg_sum(a, 1, (const int[]){0}))
 ROW(any_of, VALUE, "s32[4,3]=", fg_max(a, 0, NULL))
+ROW(scatter_samples, ALL + TWICE, "T[4,3] s32[4]<3", fg_square(fg_scatter_add(fg_zeros(trace, FG_F32, FG_DIMS(5, 3)), b, a, 0, 0)))
+ROW(scatter_to_samples, ALL, "T[4,3,2] s32[4,2]<3 T[4,2,2]", fg_scatter_add(a, b, c, 1, 1))
+ROW(histogram, VALUE, "s32[4]<3", fg_scatter_add(fg_zeros(trace, FG_F32, FG_DIMS(3)), a, fg_full(trace, FG_F32, 1, FG_DIMS(fg_tensor_dim(a, 0))), 0, 0))
 /* clang-format on */

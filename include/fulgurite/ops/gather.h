@@ -1,4 +1,4 @@
-/* gather.h - elements at positions that are computed on the device.
+/* gather.h - elements at positions that are computed on the device: read, written, added up.
  *
  * The rules for all operations are in ops.h.
  *
@@ -32,16 +32,45 @@ FG_API fg_tensor fg_gather(fg_tensor a, fg_tensor index, int axis, int batch_dim
  *   returns  T[size...]
  *
  * A block that would extend over the end is moved back, and one that would begin before 0 is moved
- * to 0. Axes with a start must not be batch axes (ops/padding.h). Gradient: to a. Source: StableHLO
+ * to 0. An axis of which the block is only a part must not be a batch axis
+ * (ops/padding.h). Gradient: to a. Source: StableHLO
  * specification, "dynamic_slice". */
 FG_API fg_tensor fg_dynamic_slice(fg_tensor a, fg_tensor start, const int64_t *size);
+
+/* a, to which `updates` are added along `axis` at the positions `index`: the gradient of fg_gather,
+ * whose arguments these are. Any dtype except bool.
+ *
+ *   a        T[b..., p..., N, q...]   N is dimension `axis`
+ *   index    s32[b..., k...]          moved into 0 to N - 1
+ *   updates  T[b..., p..., k..., q...]
+ *   returns  the type of a
+ *
+ * Updates at the same position are added up. The axis must not be a batch axis (ops/padding.h);
+ * updates of padding rows are not added. Gradient: to a and updates. Source: StableHLO
+ * specification, "scatter"; with batch_dims 0 and an index of rank 1, PyTorch's index_add. */
+FG_API fg_tensor fg_scatter_add(fg_tensor a, fg_tensor index, fg_tensor updates, int axis,
+                                int batch_dims);
+
+/* a, with the block that starts at `start` replaced, any dtype: one start for all of a, or one for
+ * each sample. If a is a variable to which the result is assigned, the block is written in place.
+ *
+ *   a        T[d...]      block  T[e...]      start  s32[rank]
+ *   a        T[B, d...]   block  T[B, e...]   start  s32[B, rank - 1]
+ *   returns  the type of a
+ *
+ * A block that would extend over the end is moved back, and one that would begin before 0 is moved
+ * to 0. An axis of which the block is only a part must not be a batch axis (ops/padding.h).
+ * Gradient: to a and block. Source: StableHLO specification, "dynamic_update_slice". */
+FG_API fg_tensor fg_dynamic_update_slice(fg_tensor a, fg_tensor block, fg_tensor start);
 
 #ifdef __cplusplus
 }
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
-#define fg_gather(...)        FG_HERE(fg_gather(__VA_ARGS__))
-#define fg_dynamic_slice(...) FG_HERE(fg_dynamic_slice(__VA_ARGS__))
+#define fg_gather(...)               FG_HERE(fg_gather(__VA_ARGS__))
+#define fg_dynamic_slice(...)        FG_HERE(fg_dynamic_slice(__VA_ARGS__))
+#define fg_scatter_add(...)          FG_HERE(fg_scatter_add(__VA_ARGS__))
+#define fg_dynamic_update_slice(...) FG_HERE(fg_dynamic_update_slice(__VA_ARGS__))
 #endif
 #endif

@@ -59,6 +59,13 @@ def block(x, start, size):
     return x
 
 
+def replaced(x, y, start):
+    """x with the block at `start`, moved into x, replaced."""
+    x = x.clone()
+    block(x, start, y.shape).copy_(y)
+    return x
+
+
 def crop_resize(x, boxes, height, width, antialias=True):
     """torchvision's resized_crop of tensors: crop, then interpolate."""
     images = []

@@ -203,19 +203,18 @@ module @fulgurite {
     %203 = "stablehlo.broadcast_in_dim"(%201) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x2x3x1xf32> loc("broadcast"("HERE"))
     %204 = "stablehlo.multiply"(%203, %14) : (tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>) -> tensor<2x2x3x1xf32> loc("mul"("HERE"))
     %205 = "stablehlo.add"(%204, %204) : (tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>) -> tensor<2x2x3x1xf32> loc("add"("HERE"))
-    %207 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %206 = "stablehlo.scatter"(%207, %13, %205) ({
+    %206 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("full"("HERE"))
+    %207 = "stablehlo.scatter"(%206, %13, %205) ({
     ^bb0(%208: tensor<f32>, %209: tensor<f32>):
       %210 = "stablehlo.add"(%208, %209) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%210) : (tensor<f32>) -> ()
     }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2, 3], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1, 2, 3], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false} : (tensor<2x4x5x1xf32>, tensor<2x3xi32>, tensor<2x2x3x1xf32>) -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %212 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %211 = "stablehlo.scatter"(%212, %9, %202) ({
-    ^bb0(%213: tensor<f32>, %214: tensor<f32>):
-      %215 = "stablehlo.add"(%213, %214) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%215) : (tensor<f32>) -> ()
+    %211 = "stablehlo.scatter"(%206, %9, %202) ({
+    ^bb0(%212: tensor<f32>, %213: tensor<f32>):
+      %214 = "stablehlo.add"(%212, %213) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%214) : (tensor<f32>) -> ()
     }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 3], inserted_window_dims = [2], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [2], index_vector_dim = 2>, indices_are_sorted = false, unique_indices = false} : (tensor<2x4x5x1xf32>, tensor<2x3xi32>, tensor<2x4x3x1xf32>) -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %216 = "stablehlo.add"(%206, %211) : (tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("add"("HERE"))
-    func.return %10, %14, %111, %182, %200, %216 : tensor<2x4x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>
+    %215 = "stablehlo.add"(%207, %211) : (tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("add"("HERE"))
+    func.return %10, %14, %111, %182, %200, %215 : tensor<2x4x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>
   }
 }
