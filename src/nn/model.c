@@ -26,9 +26,20 @@ struct fg_model {
 
 fg_tensor fgi_activate(fgi_activation activation, fg_tensor x)
 {
-    return activation == FGI_RELU   ? fg_relu(x)
-           : activation == FGI_TANH ? fg_tanh(x)
-                                    : fg_sigmoid(x);
+    switch (activation) {
+    case FGI_RELU: return fg_relu(x);
+    case FGI_TANH: return fg_tanh(x);
+    case FGI_SIGMOID: return fg_sigmoid(x);
+    case FGI_GELU: return fg_gelu(x);
+    case FGI_GELU_TANH: return fg_gelu_tanh(x);
+    case FGI_SILU: return fg_silu(x);
+    case FGI_SOFTPLUS: return fg_softplus(x);
+    case FGI_ELU: return fg_elu(x, 1);
+    case FGI_LEAKY_RELU: return fg_leaky_relu(x, 0.01);
+    case FGI_MISH: return fg_mish(x);
+    case FGI_HARDSWISH: return fg_hardswish(x);
+    }
+    return x;
 }
 
 /* ---- building -------------------------------------------------------------------------------- */

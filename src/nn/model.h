@@ -15,10 +15,24 @@ extern const fg_model_entry fgi_linear_row;
 extern const fg_loss_entry fgi_cross_entropy_row;
 
 /* The option `activation`, in the order of its words, and the function with this name. */
-typedef enum fgi_activation { FGI_RELU = 0, FGI_TANH = 1, FGI_SIGMOID = 2 } fgi_activation;
+typedef enum fgi_activation {
+    FGI_RELU = 0,
+    FGI_TANH,
+    FGI_SIGMOID,
+    FGI_GELU,
+    FGI_GELU_TANH,
+    FGI_SILU,
+    FGI_SOFTPLUS,
+    FGI_ELU,        /* alpha 1 */
+    FGI_LEAKY_RELU, /* slope 0.01 */
+    FGI_MISH,
+    FGI_HARDSWISH
+} fgi_activation;
+#define FGI_ACTIVATIONS                                                                            \
+    "relu|tanh|sigmoid|gelu|gelu_tanh|silu|softplus|elu|leaky_relu|mish|hardswish"
 fg_tensor fgi_activate(fgi_activation activation, fg_tensor x);
 #define FGI_OPTION_ACTIVATION(type)                                                                \
-    FG_OPTION_ENUM(type, activation, "relu", "relu|tanh|sigmoid", "tanh",                          \
+    FG_OPTION_ENUM(type, activation, "relu", FGI_ACTIVATIONS, "tanh",                              \
                    "Activation function between layers.")
 
 #endif

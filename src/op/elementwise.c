@@ -3,6 +3,7 @@
  * An operation here is a row: StableHLO name, supported dtypes, and gradient.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "op/op.h"
@@ -70,6 +71,7 @@ UNARY(abs, "abs", same_signed, fg_mul(d, fg_sign(x)))
 UNARY(exp, "exponential", same_float, fg_mul(d, y))
 UNARY(log, "log", same_float, fg_div(d, x))
 UNARY(log1p, "log_plus_one", same_float, fg_div(d, fg_add_scalar(x, 1)))
+UNARY(expm1, "exponential_minus_one", same_float, fg_mul(d, fg_add_scalar(y, 1)))
 UNARY(sqrt, "sqrt", same_float, fg_div(fg_mul_scalar(d, 0.5), y))
 UNARY(rsqrt, "rsqrt", same_float, fg_mul(fg_mul_scalar(d, -0.5), fg_div(y, x)))
 UNARY(cos, "cosine", same_float, fg_neg(fg_mul(d, fg_sin(x))))
@@ -122,6 +124,122 @@ static const fgi_op relu = {.name = "relu",
                             .vjp = relu_vjp};
 
 fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(relu, a); }
+
+/* ---- activation functions -------------------------------------------------------------------- */
+
+/* Not part of StableHLO: XLA replaces the call by its own erf. */
+static void erf_emit(fgi_emit *e)
+{
+    fgi_emit_simple(
+        e, "custom_call",
+        "call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 : i64");
+}
+
+/* 2 / sqrt(pi) exp(-x^2) */
+static void erf_vjp(fgi_vjp *v)
+{
+    const fg_tensor slope = fg_exp(fg_neg(fg_square(v->in[0])));
+    v->din[0] = fg_mul(v->dout, fg_mul_scalar(slope, 1.1283791670955126));
+}
+
+static const fgi_op erf_op = {.name = "erf",
+                              .arity = 1,
+                              .role = FGI_POINTWISE,
+                              .infer = same_float,
+                              .rows = fgi_rows_pointwise,
+                              .emit = erf_emit,
+                              .vjp = erf_vjp};
+
+fg_tensor fg_erf(fg_tensor a) { return FGI_APPLY1(erf_op, a); }
+
+/* max(x, 0) + log(1 + exp(-|x|)): without overflow. One node, because the derivatives of max and
+ * |x| at 0 are not that of the sum. */
+static void softplus_emit(fgi_emit *e)
+{
+    const fgi_value x = fgi_emit_in(e, 0), zero = fgi_build_splat(&e->b, &x.type, 0);
+    const fgi_value minus = fgi_build_unary(&e->b, "negate", fgi_build_unary(&e->b, "abs", x));
+    const fgi_value exp = fgi_build_unary(&e->b, "exponential", minus);
+    fgi_emit_become(e, fgi_build_binary(&e->b, "add", fgi_build_binary(&e->b, "maximum", x, zero),
+                                        fgi_build_unary(&e->b, "log_plus_one", exp)));
+}
+
+static void softplus_vjp(fgi_vjp *v) { v->din[0] = fg_mul(v->dout, fg_sigmoid(v->in[0])); }
+
+static const fgi_op softplus_op = {.name = "softplus",
+                                   .arity = 1,
+                                   .role = FGI_POINTWISE,
+                                   .infer = same_float,
+                                   .rows = fgi_rows_pointwise,
+                                   .emit = softplus_emit,
+                                   .vjp = softplus_vjp};
+
+static bool expects_float(fg_tensor a, const char *op)
+{
+    if (fgi_is_poison(a) || fg_dtype_is_float(fg_tensor_type(a)->dtype))
+        return !fgi_is_poison(a);
+    (void)fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
+                         "%s: expected a floating-point dtype, got %s: cast it first", op,
+                         fg_dtype_name(fg_tensor_type(a)->dtype));
+    return false;
+}
+
+/* A composition: y is an expression of x, which is f32 where a is f16 or bf16, so that only the
+ * result is rounded. */
+#define ACTIVATION(id, y)                                                                          \
+    fg_tensor fg_##id(fg_tensor a)                                                                 \
+    {                                                                                              \
+        if (!expects_float(a, #id))                                                                \
+            return fgi_poison(fg_tensor_trace(a));                                                 \
+        const fg_tensor x = fgi_upcast(a);                                                         \
+        return fg_cast((y), fg_tensor_type(a)->dtype);                                             \
+    }
+
+/* x (1 + f(scale x)) / 2 */
+#define GATED(f, scaled) fg_mul(fg_mul_scalar(x, 0.5), fg_add_scalar(f(scaled), 1))
+
+ACTIVATION(gelu, GATED(fg_erf, fg_mul_scalar(x, 0.70710678118654752)))
+ACTIVATION(gelu_tanh,
+           GATED(fg_tanh, fg_mul(fg_mul_scalar(x, 0.79788456080286536),
+                                 fg_add_scalar(fg_mul_scalar(fg_square(x), 0.044715), 1))))
+ACTIVATION(silu, fg_mul(x, fg_sigmoid(x)))
+ACTIVATION(softplus, FGI_APPLY1(softplus_op, x))
+ACTIVATION(mish, fg_mul(x, fg_tanh(FGI_APPLY1(softplus_op, x))))
+ACTIVATION(relu6, fg_clamp(x, 0, 6))
+ACTIVATION(hardsigmoid, fg_mul_scalar(fg_clamp(fg_add_scalar(x, 3), 0, 6), 1.0 / 6))
+ACTIVATION(hardswish, fg_mul(x, fg_hardsigmoid(x)))
+
+/* expm1 of a where it is selected only: of a large number it is infinite, and its gradient NaN. */
+fg_tensor fg_elu(fg_tensor a, double alpha)
+{
+    if (!expects_float(a, "elu"))
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_tensor zero = fgi_full_like(a, 0), is_positive = fg_gt(a, zero);
+    const fg_tensor curve = fg_expm1(fg_where(is_positive, zero, a));
+    return fg_where(is_positive, a, fg_mul_scalar(curve, alpha));
+}
+
+fg_tensor fg_leaky_relu(fg_tensor a, double slope)
+{
+    if (!expects_float(a, "leaky_relu"))
+        return fgi_poison(fg_tensor_trace(a));
+    return fg_where(fg_gt(a, fgi_full_like(a, 0)), a, fg_mul_scalar(a, slope));
+}
+
+/* With selections, because fg_maximum and fg_minimum pass half of the gradient at the limits. */
+fg_tensor fg_clamp(fg_tensor a, double low, double high)
+{
+    if (fgi_is_poison(a))
+        return a;
+    if (!(low <= high))
+        return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL,
+                              "clamp: low %g is greater than high %g, or one is NaN", low, high);
+    fg_tensor y = a;
+    if (low != (double)-INFINITY)
+        y = fg_where(fg_le(a, fgi_full_like(a, low)), fgi_full_like(a, low), y);
+    if (high != (double)INFINITY)
+        y = fg_where(fg_ge(a, fgi_full_like(a, high)), fgi_full_like(a, high), y);
+    return y;
+}
 
 /* ---- cast ------------------------------------------------------------------------------------ */
 

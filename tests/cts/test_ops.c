@@ -6,6 +6,7 @@
 #include "fgt.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -5,6 +5,8 @@
 #include "fgt.h"
 
 #include <fulgurite/nn.h>
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "nn/model.h"
 #include "option/option.h"
@@ -94,6 +96,35 @@ static void options_of_the_mlp_have_an_effect(void **state)
             fail_msg("%s: %s", rows[i].options, rows[i].operation);
         fg_free(text);
     }
+}
+
+static fg_tensor elu(fg_tensor x) { return fg_elu(x, 1); }
+static fg_tensor leaky_relu(fg_tensor x) { return fg_leaky_relu(x, 0.01); }
+
+/* The words are in the order of the enum, and each is the operation with that name. */
+static void activations_are_the_operations_with_their_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        fg_tensor (*apply)(fg_tensor x);
+    } rows[] = {{"relu", fg_relu},           {"tanh", fg_tanh},
+                {"sigmoid", fg_sigmoid},     {"gelu", fg_gelu},
+                {"gelu_tanh", fg_gelu_tanh}, {"silu", fg_silu},
+                {"softplus", fg_softplus},   {"elu", elu},
+                {"leaky_relu", leaky_relu},  {"mish", fg_mish},
+                {"hardswish", fg_hardswish}};
+    char words[256] = "";
+    fg_trace *trace = trace_of();
+    const fg_tensor x = fg_iota(trace, FG_F32, 0, FG_DIMS(3));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_tensor y = fgi_activate((fgi_activation)i, x), want = rows[i].apply(x);
+        assert_memory_equal(&fgi_node_of(y)->hash, &fgi_node_of(want)->hash, sizeof(fgi_hash));
+        (void)snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s",
+                       i > 0 ? "|" : "", rows[i].name);
+    }
+    assert_string_equal(words, FGI_ACTIVATIONS);
+    fg_trace_destroy(trace);
 }
 
 /* The struct of the row; free it with fgi_free. */
@@ -214,6 +245,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(residual_nets_have_18_layers),
     cmocka_unit_test(models_are_those_of_their_row),
     cmocka_unit_test(options_of_the_mlp_have_an_effect),
+    cmocka_unit_test(activations_are_the_operations_with_their_names),
     cmocka_unit_test(options_of_the_cross_entropy),
     cmocka_unit_test(wrong_class_weights_are_refused),
 };

@@ -1,4 +1,4 @@
-/* elementwise.h - element-wise arithmetic and casts.
+/* elementwise.h - element-wise arithmetic, activation functions and casts.
  *
  * The rules for all operations are in ops.h.
  *
@@ -34,6 +34,7 @@ FG_API fg_tensor fg_neg(fg_tensor a);  /* also for integers */
 FG_API fg_tensor fg_abs(fg_tensor a);  /* also for signed integers; gradient 0 at 0 */
 FG_API fg_tensor fg_sign(fg_tensor a); /* also for signed integers; no gradient */
 FG_API fg_tensor fg_exp(fg_tensor a);
+FG_API fg_tensor fg_expm1(fg_tensor a); /* exp(a) - 1, accurate near 0 */
 FG_API fg_tensor fg_log(fg_tensor a);
 FG_API fg_tensor fg_log1p(fg_tensor a); /* log(1 + a), accurate near 0 */
 FG_API fg_tensor fg_sqrt(fg_tensor a);
@@ -45,6 +46,37 @@ FG_API fg_tensor fg_sigmoid(fg_tensor a); /* 1 / (1 + exp(-a)) */
 FG_API fg_tensor fg_floor(fg_tensor a);   /* no gradient */
 FG_API fg_tensor fg_relu(fg_tensor a);    /* max(a, 0); gradient 0 at 0 */
 FG_API fg_tensor fg_square(fg_tensor a);
+FG_API fg_tensor fg_erf(fg_tensor a); /* error function */
+
+/* a limited to low..high, also for integers; -INFINITY and INFINITY mean no limit. The gradient is
+ * 0 at and outside the limits, as in PyTorch. FG_EINVAL if low is greater than high. */
+FG_API fg_tensor fg_clamp(fg_tensor a, double low, double high);
+
+/* Activation functions, in addition to fg_relu, fg_tanh and fg_sigmoid. Functions of f16 and bf16
+ * are computed in f32.
+ *
+ *   gelu         a (1 + erf(a / sqrt(2))) / 2. Source: Hendrycks and Gimpel 2016, "Gaussian error
+ *                linear units"
+ *   gelu_tanh    its approximation a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2
+ *   silu         a sigmoid(a), also called swish
+ *   softplus     log(1 + exp(a)), without overflow
+ *   mish         a tanh(softplus(a)). Source: Misra 2019, "Mish"
+ *   relu6        min(max(a, 0), 6)
+ *   hardsigmoid  min(max(a + 3, 0), 6) / 6
+ *   hardswish    a hardsigmoid(a). Source: Howard et al. 2019, "Searching for MobileNetV3"
+ *   elu          a where a > 0, alpha (exp(a) - 1) elsewhere. Source: Clevert et al. 2015
+ *   leaky_relu   a where a > 0, slope a elsewhere */
+FG_API fg_tensor fg_gelu(fg_tensor a);
+FG_API fg_tensor fg_gelu_tanh(fg_tensor a);
+FG_API fg_tensor fg_silu(fg_tensor a);
+FG_API fg_tensor fg_softplus(fg_tensor a);
+FG_API fg_tensor fg_mish(fg_tensor a);
+FG_API fg_tensor fg_relu6(fg_tensor a);
+FG_API fg_tensor fg_hardsigmoid(fg_tensor a);
+FG_API fg_tensor fg_hardswish(fg_tensor a);
+FG_API fg_tensor fg_elu(fg_tensor a, double alpha);
+FG_API fg_tensor fg_leaky_relu(fg_tensor a, double slope);
+
 /* True where a is finite: bool, no gradient. */
 FG_API fg_tensor fg_is_finite(fg_tensor a);
 
@@ -72,6 +104,7 @@ FG_API fg_tensor fg_stop_gradient(fg_tensor a);
 #define fg_abs(...)           FG_HERE(fg_abs(__VA_ARGS__))
 #define fg_sign(...)          FG_HERE(fg_sign(__VA_ARGS__))
 #define fg_exp(...)           FG_HERE(fg_exp(__VA_ARGS__))
+#define fg_expm1(...)         FG_HERE(fg_expm1(__VA_ARGS__))
 #define fg_log(...)           FG_HERE(fg_log(__VA_ARGS__))
 #define fg_log1p(...)         FG_HERE(fg_log1p(__VA_ARGS__))
 #define fg_sqrt(...)          FG_HERE(fg_sqrt(__VA_ARGS__))
@@ -83,6 +116,18 @@ FG_API fg_tensor fg_stop_gradient(fg_tensor a);
 #define fg_floor(...)         FG_HERE(fg_floor(__VA_ARGS__))
 #define fg_relu(...)          FG_HERE(fg_relu(__VA_ARGS__))
 #define fg_square(...)        FG_HERE(fg_square(__VA_ARGS__))
+#define fg_erf(...)           FG_HERE(fg_erf(__VA_ARGS__))
+#define fg_clamp(...)         FG_HERE(fg_clamp(__VA_ARGS__))
+#define fg_gelu(...)          FG_HERE(fg_gelu(__VA_ARGS__))
+#define fg_gelu_tanh(...)     FG_HERE(fg_gelu_tanh(__VA_ARGS__))
+#define fg_silu(...)          FG_HERE(fg_silu(__VA_ARGS__))
+#define fg_softplus(...)      FG_HERE(fg_softplus(__VA_ARGS__))
+#define fg_mish(...)          FG_HERE(fg_mish(__VA_ARGS__))
+#define fg_relu6(...)         FG_HERE(fg_relu6(__VA_ARGS__))
+#define fg_hardsigmoid(...)   FG_HERE(fg_hardsigmoid(__VA_ARGS__))
+#define fg_hardswish(...)     FG_HERE(fg_hardswish(__VA_ARGS__))
+#define fg_elu(...)           FG_HERE(fg_elu(__VA_ARGS__))
+#define fg_leaky_relu(...)    FG_HERE(fg_leaky_relu(__VA_ARGS__))
 #define fg_is_finite(...)     FG_HERE(fg_is_finite(__VA_ARGS__))
 #define fg_cast(...)          FG_HERE(fg_cast(__VA_ARGS__))
 #define fg_stop_gradient(...) FG_HERE(fg_stop_gradient(__VA_ARGS__))

@@ -9,7 +9,6 @@ ROW(normalise, ALL + TWICE + BF16, "T[5,3] T[3] T[3]",
     fg_add(fg_mul(fg_mul(fg_sub(a, fg_mean(a, 1, (const int[]){0})),
                          fg_rsqrt(fg_add_scalar(fg_mean(fg_square(fg_sub(a, fg_mean(a, 1, (const int[]){0}))), 1, (const int[]){0}), 1e-5))), b), c),
     "F.batch_norm(a, None, None, b, c, training=True, eps=1e-5)")
-ROW(gelu, ALL, "T[7]", fg_mul(fg_mul_scalar(a, 0.5), fg_add_scalar(fg_tanh(fg_mul_scalar(fg_add(a, fg_mul_scalar(fg_mul(a, fg_square(a)), 0.044715)), 0.7978845608028654)), 1)), "F.gelu(a, approximate='tanh')")
 ROW(attention, ALL + TWICE + BF16, "T[2,3,4] T[2,5,4] T[2,5,2]", fg_matmul(fg_softmax(fg_mul_scalar(fg_matmul(a, fg_transpose(b)), 0.5)), c), "F.scaled_dot_product_attention(a, b, c, scale=0.5)")
 ROW(conv_block, ALL + TWICE, "T[1,5,5,2] T[3,3,2,2] T[2]", fg_max_pool(fg_relu(fg_add(fg_conv2d(a, b, &(fg_conv2d_options){.pad = 1}), c)), NULL), "max_pool((conv(a, b, pad=1) + c).relu())")
 /* clang-format on */
