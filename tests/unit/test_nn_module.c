@@ -5,6 +5,7 @@
 
 #include <fulgurite/nn.h>
 #include "base/error.h"
+#include "nn/model.h"
 
 static fg_module *root_of(uint64_t seed)
 {
@@ -421,7 +422,7 @@ static void models_refuse_what_does_not_go(void **state)
     assert_string_equal(
         refused(&(fg_model_options){
             .name = "mlp", .input = flat, .outputs = 2, .options = "{activation: zzzzzzzz}"}),
-        "mlp.activation: expected one of relu|tanh|sigmoid, got 'zzzzzzzz'");
+        "mlp.activation: expected one of " FGI_ACTIVATIONS ", got 'zzzzzzzz'");
     assert_string_equal(refused(&(fg_model_options){
                             .name = "mlp", .input = flat, .outputs = 2, .options = "{hiden: [3]}"}),
                         "mlp: unknown option 'hiden': did you mean 'hidden'?");
