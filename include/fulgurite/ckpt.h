@@ -1,11 +1,14 @@
-/* ckpt.h - checkpoints: folders with the complete training state, and single .safetensors files
- * with tensors only.
+/* ckpt.h - checkpoints: folders with the complete training state; and .safetensors files with
+ * tensors only, single ones and folders of published weights.
  *
  * A checkpoint folder has four files: model.safetensors (parameters and buffers, under their
  * PyTorch and torchvision names), state.safetensors (other device state: optimizer moments,
  * averages, counters), state.json (everything else) and manifest.json (version, sizes, checksums).
  * It also has one file per attachment. A checkpoint appears under its name only when it is
- * complete. Source: "safetensors" format, https://github.com/huggingface/safetensors
+ * complete.
+ *
+ * A folder of published weights, as transformers and timm write it, has model.safetensors, or the
+ * shards that model.safetensors.index.json lists. All of its tensors are FG_CKPT_MODEL. Source: "safetensors" format, https://github.com/huggingface/safetensors
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_CKPT_H
@@ -48,11 +51,12 @@ typedef struct fg_ckpt_options {
     uint64_t reserved[3];
 } fg_ckpt_options;
 
-/* Opens a checkpoint folder or a .safetensors file and verifies all of it: the manifest, sizes and
- * checksums of a folder; the header of each tensor file (lengths, names, dtypes, and offsets
- * without gaps or overlaps). options may be NULL. Errors: FG_EINVAL, FG_ENOTFOUND, FG_EIO,
+/* Opens a checkpoint folder, a folder of published weights or a .safetensors file, and verifies all
+ * of it: the manifest, sizes and checksums of a checkpoint folder; the index of shards, whose
+ * tensors must each be in one of them; the header of each tensor file (lengths, names, dtypes, and
+ * offsets without gaps or overlaps). options may be NULL. Errors: FG_EINVAL, FG_ENOTFOUND, FG_EIO,
  * FG_ENOMEM, FG_EFORMAT (the message has the file, the byte offset, what was expected and what was
- * found), FG_EUNSUPPORTED (a newer format version). */
+ * found), FG_EUNSUPPORTED (a newer format version; weights as a pickle only). */
 FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, const fg_ckpt_options *options,
                                           fg_ckpt **out, fg_error *err);
 

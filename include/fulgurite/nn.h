@@ -207,6 +207,35 @@ typedef struct fg_model_shape {
     int64_t image[3]; /* for models with takes_images: height, width, channels; otherwise 0 */
 } fg_model_shape;
 
+/* How names of variables are written in published files. In both, # is a number, #1 the same number
+ * counted from 1 instead of 0, and a final * any text: "layer#1.#.conv#1.*" is
+ * "stages.#.layers.#.layer.#.convolution.*" there. The numbers are in the same order. */
+typedef struct fg_name_rule {
+    const char *ours, *theirs;
+} fg_name_rule;
+
+/* A key of a published config.json: its value is that of an option, or must be the only one that
+ * the model computes. A file that does not fit is an error that names the key. */
+typedef struct fg_config_rule {
+    const char *key;      /* "embedding_size"                                                */
+    const char *option;   /* the option of the row that has this value             [none] */
+    const char *expected; /* JSON: the only value                                   [any] */
+    const char *times;    /* the key whose value multiplies the numbers of `expected` [none] */
+    const char *initial;  /* JSON: the value in a file without the key         [an error] */
+} fg_config_rule;
+
+/* A form in which a library publishes a model: a config.json next to the weights. All zero ends a
+ * list. */
+typedef struct fg_published {
+    const char *type;         /* of transformers: model_type, "resnet"; NULL: of timm        */
+    const char *architecture; /* "ResNetForImageClassification"; of timm: "resnet18"         */
+    const char *options;      /* values of the row's options, "{width: 192}"          [none] */
+    const char *prefix;       /* of names in the files, which those without a head lack: "resnet."
+                                                                                      [none] */
+    const fg_config_rule *rules; /* ends with a key that is NULL                      [none] */
+    const fg_name_rule *names;   /* of variables whose names differ; ends with NULL   [none] */
+} fg_published;
+
 /* A registered model (registry.h): a constant row.
  *
  * Names and shapes in files should be those of a PyTorch module with attributes of these names
@@ -219,6 +248,9 @@ typedef struct fg_model_entry {
     void (*build)(void *self, fg_module *root, const fg_model_shape *shape);
     /* Computes T[N, outputs], logits without softmax, for a batch of floating-point inputs. */
     fg_tensor (*apply)(const void *self, fg_tensor x);
+    const fg_published *published; /* forms of published files; ends with a zero one   [none] */
+    const char *head; /* pattern of the variables that depend on the number of classes, "fc.*",
+                         which fine-tuning starts anew                                 [none] */
     void (*reserved[2])(void); /* must be NULL */
 } fg_model_entry;
 
@@ -245,15 +277,15 @@ typedef struct fg_loss_entry {
  *            images with a side below 16 pixels, both are 3x3 and padded by 1; sides below 4 are an
  *            error. Source: LeCun et al. 1998, "Gradient-based learning applied to document
  *            recognition"; rectifiers and max pooling instead of its tanh and subsampling.
- *   resnet18, resnet34, resnet50
+ *   resnet18, resnet34, resnet50, resnet101, resnet152
  *            residual networks, for images only:
  *              - Stem: conv1, bn1, ReLU. "imagenet": 7x7 convolution with stride 2, then 3x3 max
  *                pooling with stride 2. "small", for images of about 32x32 pixels: 3x3 convolution
  *                with stride 1, no pooling.
  *              - layer1 to layer4: stages of blocks with width, 2, 4 and 8 times width channels.
  *                Each stage except layer1 halves the image in its first block. 18 and 34: two 3x3
- *                convolutions per block. 50: 1x1, 3x3 (with the stride) and 1x1 to four times the
- *                channels. The input of the block is added to its output, through a 1x1 convolution
+ *                convolutions per block. Others: 1x1, 3x3 (with the stride) and 1x1 to four times
+ *                the channels. The input of the block is added to its output, through a 1x1 convolution
  *                (downsample) if the shapes differ.
  *              - Global average pooling, then fc.
  *            Variables have torchvision's names and, in files, its layouts:
@@ -261,6 +293,11 @@ typedef struct fg_loss_entry {
  *            have no bias; their weights are initialized from a normal distribution with variance
  *            2/(kernel^2 out). Source: He et al. 2016, "Deep residual learning for image
  *            recognition"; torchvision's ResNet.
+ *   resnext50_32x4d, resnext101_32x8d, resnext101_64x4d, wide_resnet50_2, wide_resnet101_2
+ *            the same with more channels in the 3x3 convolutions, for width 64: 32 groups of 4 in
+ *            layer1, for example, or twice as many without groups. Source: Xie et al. 2017,
+ *            "Aggregated residual transformations for deep neural networks"; Zagoruyko and
+ *            Komodakis 2016, "Wide residual networks".
  *
  * `fulgurite help config` lists their options as keys of the section model. A model belongs to its
  * tree, as a layer does. */

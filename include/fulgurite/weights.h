@@ -63,6 +63,10 @@ typedef struct fg_load_options {
     bool allow_mismatch; /* leave variables that have a different shape in the file unchanged
                                                                                           [false] */
     bool deny_unexpected; /* a tensor that matches no variable is an error                [false] */
+    bool new_head; /* leave the variables of the model's head that are missing in the file or have a
+                      different shape unchanged: other classes are trained                [false] */
+    const fg_model_entry *model; /* the row of the model: its files may have the names of other
+                                    libraries, and it says which variables are its head    [none] */
     uint64_t reserved[4];
 } fg_load_options;
 

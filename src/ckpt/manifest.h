@@ -14,6 +14,7 @@
 
 #define FGI_CKPT_FORMAT_VERSION 1
 #define FGI_CKPT_MODEL_FILE     "model.safetensors"
+#define FGI_CKPT_INDEX_FILE     "model.safetensors.index.json" /* of published weights, in shards */
 #define FGI_CKPT_STATE_FILE     "state.safetensors"
 #define FGI_CKPT_JSON_FILE      "state.json"
 #define FGI_CKPT_MANIFEST_FILE  "manifest.json"

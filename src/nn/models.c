@@ -9,7 +9,14 @@
     ROW(fgi_lenet_row)                                                                             \
     ROW(fgi_resnet18_row)                                                                          \
     ROW(fgi_resnet34_row)                                                                          \
-    ROW(fgi_resnet50_row)
+    ROW(fgi_resnet50_row)                                                                          \
+    ROW(fgi_resnet101_row)                                                                         \
+    ROW(fgi_resnet152_row)                                                                         \
+    ROW(fgi_resnext50_32x4d_row)                                                                   \
+    ROW(fgi_resnext101_32x8d_row)                                                                  \
+    ROW(fgi_resnext101_64x4d_row)                                                                  \
+    ROW(fgi_wide_resnet50_2_row)                                                                   \
+    ROW(fgi_wide_resnet101_2_row)
 
 #define DECLARE(name) extern const fg_model_entry name;
 ROWS(DECLARE)

@@ -1,10 +1,11 @@
-/* resnet.c - residual networks with 18, 34 and 50 layers, composed of public layers.
+/* resnet.c - residual networks with 18 to 152 layers, composed of public layers.
  *
  * The stem (conv1, bn1) is a 7x7 convolution with stride 2 before 3x3 max pooling, or, for small
  * images, a 3x3 convolution. Stages layer1 to layer4 have width, 2, 4 and 8 times width channels.
  * A stage is a sequence of blocks; the first block of every stage except the first halves the
- * resolution. ResNet-50 uses bottleneck blocks with the stride in the 3x3 convolution ("v1.5"),
- * like published weights.
+ * resolution. From 50 layers on, blocks are bottlenecks with the stride in the 3x3 convolution
+ * ("v1.5"), like published weights; that convolution is wider in ResNeXts, in groups, and in wide
+ * networks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -12,7 +13,7 @@
 
 #include "nn/model.h"
 
-enum { STAGES = 4, MOST_BLOCKS = 16, MOST_PARTS = 3, WIDENING = 4 };
+enum { STAGES = 4, MOST_BLOCKS = 50, MOST_PARTS = 3, WIDENING = 4, PLAIN_WIDTH = 64 };
 
 /* A convolution without bias, followed by batch normalization. */
 typedef struct unit {
@@ -42,6 +43,7 @@ typedef struct kind {
     const char *name;
     int blocks[STAGES];
     bool is_bottleneck;
+    int groups, group_width; /* of 3x3 convolutions in bottlenecks, in layer1 for width 64 */
 } kind;
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -60,15 +62,18 @@ static unit make_unit(fg_module *parent, const char *conv, const char *norm, fg_
 }
 
 /* Maps `in` channels to `width` (bottleneck blocks: to 4 * width). */
-static block make_block(fg_module *parent, const char *name, bool is_bottleneck, int64_t in,
+static block make_block(fg_module *parent, const char *name, const kind *k, int64_t in,
                         int64_t width, int64_t stride)
 {
+    const bool is_bottleneck = k->is_bottleneck;
     const int64_t out = is_bottleneck ? WIDENING * width : width;
+    const int64_t middle = width * k->groups * k->group_width / PLAIN_WIDTH;
     const fg_conv_options plain[] = {{.in = in, .out = width, .kernel = 3, .stride = stride},
                                      {.in = width, .out = width, .kernel = 3}};
-    const fg_conv_options narrow[] = {{.in = in, .out = width, .kernel = 1},
-                                      {.in = width, .out = width, .kernel = 3, .stride = stride},
-                                      {.in = width, .out = out, .kernel = 1}};
+    const fg_conv_options narrow[] = {
+        {.in = in, .out = middle, .kernel = 1},
+        {.in = middle, .out = middle, .kernel = 3, .stride = stride, .groups = k->groups},
+        {.in = middle, .out = out, .kernel = 1}};
     block b = {.module = fg_module_child(parent, name),
                .stage = parent,
                .part_count = is_bottleneck ? 3 : 2};
@@ -100,7 +105,7 @@ static int64_t make_stages(resnet *net, const kind *k)
         for (int i = 0; i < k->blocks[stage]; i++) {
             (void)snprintf(name, sizeof name, "%d", i);
             net->block[net->block_count++] =
-                make_block(module, name, k->is_bottleneck, in, width, stage > 0 && i == 0 ? 2 : 1);
+                make_block(module, name, k, in, width, stage > 0 && i == 0 ? 2 : 1);
             in = k->is_bottleneck ? WIDENING * width : width;
         }
     }
@@ -168,18 +173,85 @@ static const fg_option options[] = {
               "Channels of the first stage; later stages have 2, 4 and 8 times as many."),
 };
 
-#define ROW(title, is_bottleneck, ...)                                                             \
+/* transformers' ResNetConfig, whose networks have no groups. */
+#define NAMES "resnet.encoder.stages.#.layers.#."
+static const fg_name_rule names[] = {
+    {"conv1.*", "resnet.embedder.embedder.convolution.*"},
+    {"bn1.*", "resnet.embedder.embedder.normalization.*"},
+    {"layer#1.#.conv#1.*", NAMES "layer.#.convolution.*"},
+    {"layer#1.#.bn#1.*", NAMES "layer.#.normalization.*"},
+    {"layer#1.#.downsample.0.*", NAMES "shortcut.convolution.*"},
+    {"layer#1.#.downsample.1.*", NAMES "shortcut.normalization.*"},
+    {"fc.*", "classifier.1.*"},
+    {NULL, NULL},
+};
+
+static const fg_config_rule timm_rules[] = {
+    {.key = "global_pool", .expected = "\"avg\"", .initial = "\"avg\""},
+    {.key = NULL},
+};
+
+#define TIMM(title)                                                                                \
+    {                                                                                              \
+        .architecture = #title, .rules = timm_rules                                                \
+    }
+
+#define ROW(title, published_, ...)                                                                \
     static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
     {                                                                                              \
-        build(self, root, shape, &(kind){#title, {__VA_ARGS__}, is_bottleneck});                   \
+        build(self, root, shape, &(kind){#title, __VA_ARGS__});                                    \
     }                                                                                              \
     const fg_model_entry fgi_##title##_row = {.entry = {.name = #title,                            \
                                                         .help = "residual network, for images",    \
                                                         FG_OPTIONS(options, resnet)},              \
                                               .takes_images = true,                                \
                                               .build = build_##title,                              \
-                                              .apply = apply}
+                                              .apply = apply,                                      \
+                                              .published = published_,                             \
+                                              .head = "fc.*"}
 
-ROW(resnet18, false, 2, 2, 2, 2);
-ROW(resnet34, false, 3, 4, 6, 3);
-ROW(resnet50, true, 3, 4, 6, 3);
+#define BLOCKS(...)                                                                                \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+/* A network that transformers has too; hidden: channels of the stages by those of the stem. */
+#define RESNET(title, is_bottleneck, layer, hidden, depths, ...)                                   \
+    static const fg_config_rule rules_##title[] = {                                                \
+        {.key = "layer_type", .expected = "\"" layer "\"", .initial = "\"bottleneck\""},           \
+        {.key = "depths", .expected = depths, .initial = "[3, 4, 6, 3]"},                          \
+        {.key = "embedding_size", .option = "width", .initial = "64"},                             \
+        {.key = "hidden_sizes",                                                                    \
+         .expected = hidden,                                                                       \
+         .times = "embedding_size",                                                                \
+         .initial = "[256, 512, 1024, 2048]"},                                                     \
+        {.key = "hidden_act", .expected = "\"relu\"", .initial = "\"relu\""},                      \
+        {.key = "downsample_in_first_stage", .expected = "false", .initial = "false"},             \
+        {.key = "downsample_in_bottleneck", .expected = "false", .initial = "false"},              \
+        {.key = NULL}};                                                                            \
+    static const fg_published published_##title[] = {                                              \
+        {.type = "resnet",                                                                         \
+         .architecture = "ResNetForImageClassification",                                           \
+         .prefix = "resnet.",                                                                      \
+         .rules = rules_##title,                                                                   \
+         .names = names},                                                                          \
+        TIMM(title),                                                                               \
+        {.type = NULL}};                                                                           \
+    ROW(title, published_##title, BLOCKS(__VA_ARGS__), is_bottleneck, 1, 64)
+
+#define BASIC(title, ...)      RESNET(title, false, "basic", "[1, 2, 4, 8]", __VA_ARGS__)
+#define BOTTLENECK(title, ...) RESNET(title, true, "bottleneck", "[4, 8, 16, 32]", __VA_ARGS__)
+BASIC(resnet18, "[2, 2, 2, 2]", 2, 2, 2, 2);
+BASIC(resnet34, "[3, 4, 6, 3]", 3, 4, 6, 3);
+BOTTLENECK(resnet50, "[3, 4, 6, 3]", 3, 4, 6, 3);
+BOTTLENECK(resnet101, "[3, 4, 23, 3]", 3, 4, 23, 3);
+BOTTLENECK(resnet152, "[3, 8, 36, 3]", 3, 8, 36, 3);
+
+#define WIDE(title, groups, group_width, ...)                                                      \
+    static const fg_published published_##title[] = {TIMM(title), {.type = NULL}};                 \
+    ROW(title, published_##title, BLOCKS(__VA_ARGS__), true, groups, group_width)
+WIDE(resnext50_32x4d, 32, 4, 3, 4, 6, 3);
+WIDE(resnext101_32x8d, 32, 8, 3, 4, 23, 3);
+WIDE(resnext101_64x4d, 64, 4, 3, 4, 23, 3);
+WIDE(wide_resnet50_2, 1, 128, 3, 4, 6, 3);
+WIDE(wide_resnet101_2, 1, 128, 3, 4, 23, 3);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recipe/published/published.h"
 #include "recipe/run/run.h"
 #include "recipe/plan/run_plan.h"
 #include "base/alloc.h"
@@ -307,15 +308,31 @@ static void say_end(const fg_recipe *r, fg_status status)
                     is_auto ? " --trainer.run_dir=" : "", is_auto ? r->folder : "");
 }
 
+static void say_published(void *self, const char *line)
+{
+    fgi_run_say(self, FG_LOG_INFO, "%s", line);
+}
+
+/* Completes the configuration by the files of a published model. */
+static fg_status complete(fg_recipe *r, fg_error *err)
+{
+    const fgi_published_say say = {say_published, r};
+    FGI_TRY(fgi_published_model(r->c, &say, err));
+    return fgi_published_input(r->c, &say, err);
+}
+
 fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
 {
     if (r->was_run)
         return fgi_fail(err, FG_EINVAL,
                         "fg_recipe_run: this recipe has already been run: open another one");
     r->was_run = true;
-    fgi_config_notes(r->c, note, r);
-    fgi_config_warn(r->c, NULL, warn, r);
-    fg_status status = fgi_run_set_up(r, &r->error);
+    fg_status status = complete(r, &r->error);
+    if (status == FG_OK) {
+        fgi_config_notes(r->c, note, r);
+        fgi_config_warn(r->c, NULL, warn, r);
+        status = fgi_run_set_up(r, &r->error);
+    }
     r->outcome.was_set_up |= status == FG_OK;
     r->outcome.folder = r->folder;
     if (status != FG_OK) {

@@ -396,6 +396,54 @@ static void another_head(void **state)
     (void)state;
 }
 
+/* The row of the model says which variables are the head, and how others name the rest. */
+static void a_new_head_and_published_names(void **state)
+{
+    static const fg_name_rule names[] = {{"backbone.fc#.*", "body.layers.#.*"}, {NULL, NULL}};
+    static const fg_published forms[] = {{.architecture = "body"},
+                                         {.architecture = "net", .prefix = "body.", .names = names},
+                                         {.architecture = NULL}};
+    static const fg_model_entry row = {.published = forms, .head = "head.*"};
+    const fg_load_options options = {.new_head = true, .model = &row};
+    char text[512];
+    const float w[24] = {1, 2, 3}, b[6] = {4}, h[5] = {5}, h2[30] = {6};
+    const fg_ckpt_tensor tensors[] = {
+        {"layers.1.weight", {FG_F32, 2, {6, 4}}, w}, /* without the form's prefix */
+        {"body.layers.1.bias", {FG_F32, 1, {6}}, b},
+        {"backbone.norm.weight", {FG_F32, 1, {6}}, b},
+        {"body.backbone.norm.bias", {FG_F32, 1, {6}}, b}, /* the prefix only */
+        {"backbone.norm.running_mean", {FG_F32, 1, {6}}, b},
+        {"backbone.norm.running_var", {FG_F32, 1, {6}}, b},
+        {"backbone.norm.num_batches_tracked", {FG_S64, 0, {0}}, "\1\0\0\0\0\0\0\0"},
+        {"head.bias", {FG_F32, 1, {5}}, h},
+        {"head.weight", {FG_F32, 2, {5, 6}}, h2},
+    };
+    const char *path = fgt_path(fgt_temp_folder(), "theirs.safetensors");
+    fg_load_report report = {0};
+    net n = make_net(NULL, 3, 1);
+    fgt_ok(fg_safetensors_write(path, tensors, 9, NULL, &err));
+    fgt_ok(fg_module_load(n.root, path, &options, &report, &err));
+    (void)snprintf(text, sizeof text,
+                   "%s: 7 of 9 variables loaded; a new head with random weights: head.weight, "
+                   "head.bias\n",
+                   path);
+    assert_int_equal(strncmp(report.text, text, strlen(text)), 0);
+    float got[24];
+    read_variable(fg_module_find(n.root, "backbone.fc1.weight"), got, 24);
+    assert_true(got[0] == 1);
+    fg_load_report_fini(&report);
+    fgt_ok(fg_safetensors_write(path, tensors, 8, NULL, &err)); /* a part of the head is missing */
+    fgt_ok(fg_module_load(n.root, path, &options, NULL, &err));
+    /* only the head may differ, and only on request */
+    assert_int_equal(fg_module_load(n.root, path, &(fg_load_options){.model = &row}, NULL, &err),
+                     FG_EFORMAT);
+    fgt_ok(fg_safetensors_write(path, tensors + 1, 8, NULL, &err));
+    assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "has no 'backbone.fc1.weight'"));
+    fg_module_destroy(n.root);
+    (void)state;
+}
+
 /* A part of a larger model, selected by a prefix of names. */
 /* A dtype that is not supported prevents loading that tensor only. */
 static void a_tensor_of_another_dtype(void **state)
@@ -758,6 +806,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_number_of_steps_is_found),
     cmocka_unit_test(a_module_without_variables_needs_none),
     cmocka_unit_test(another_head),
+    cmocka_unit_test(a_new_head_and_published_names),
     cmocka_unit_test(a_tensor_of_another_dtype),
     cmocka_unit_test(a_prefix_is_cut_off),
     cmocka_unit_test(missing_and_unexpected),

@@ -9,9 +9,12 @@
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 
+#include "recipe/published/published.h"
 #include "recipe/run/run.h"
 
 /* ---- models that are only built -------------------------------------------------------------- */
+
+static void unheard(void *self, const char *line) {}
 
 static fg_module *built(const char *folder, const char *arguments, fgi_run_task *task)
 {
@@ -25,6 +28,7 @@ static fg_module *built(const char *folder, const char *arguments, fgi_run_task 
     for (char *rest = line, *word; (word = strsep(&rest, " ")) != NULL;)
         if (fgi_config_override(c, word + strlen("--"), &err) != FG_OK)
             fail_msg("%s", err.message);
+    fgt_ok(fgi_published_model(c, &(fgi_published_say){unheard, NULL}, &err));
     (void)snprintf(path, sizeof(path), "data.x=%s", fgt_path(folder, "images.npy"));
     assert_int_equal(fgi_config_override(c, path, &err), FG_OK);
     (void)snprintf(path, sizeof(path), "data.y=%s", fgt_path(folder, "labels.npy"));
@@ -287,6 +291,15 @@ const effect effects_model[] = {
     {"model.name", RESNET "resnet18", parameters, .count = 11689512},
     {"model.name", RESNET "resnet34", parameters, .count = 21797672},
     {"model.name", RESNET "resnet50", parameters, .count = 25557032},
+    {"model.name", RESNET "resnet101", parameters, .count = 44549160},
+    {"model.name", RESNET "resnet152", parameters, .count = 60192808},
+    {"model.name", RESNET "resnext50_32x4d", parameters, .count = 25028904},
+    {"model.name", RESNET "resnext101_32x8d", parameters, .count = 88791336},
+    {"model.name", RESNET "resnext101_64x4d", parameters, .count = 83455272},
+    {"model.name", RESNET "wide_resnet50_2", parameters, .count = 68883240},
+    {"model.name", RESNET "wide_resnet101_2", parameters, .count = 126886696},
+    {"model.hf", "--model.hf=" FGT_SOURCE_DIR "/tests/golden/published/resnet18 --model.classes=5",
+     parameters, .count = 11575}, /* total_parameters of its index */
     {"model.hidden", "--model.name=mlp --model.hidden=[7,5] --model.classes=4", parameters,
      .count = 2352 * 7 + 7 + 7 * 5 + 5 + 5 * 4 + 4},
     {"model.activation", "--model.activation=relu", perceptron},

@@ -748,7 +748,82 @@ static void clearing_a_folder(void **state)
         assert_int_equal(folder_has(folder, names[i]), i >= 4);
 }
 
+/* ---- published weights ----------------------------------------------------------------------- */
+
+static void write_text(const char *path, const char *text) { fgt_write(path, text, strlen(text)); }
+
+/* A folder with two shards: a is in the first, b and c are in the second. */
+static const char *shards(const char *index)
+{
+    fg_error err = {0};
+    static const float values[] = {1, 2, 3};
+    const fg_type f32 = {.dtype = FG_F32, .rank = 1, .dim = {1}};
+    const fg_ckpt_tensor tensors[] = {
+        {"a", f32, values}, {"b", f32, values + 1}, {"c", f32, values + 2}};
+    const char *folder = fgt_temp_folder();
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "1.safetensors"), tensors, 1, NULL, &err));
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "2.safetensors"), tensors + 1, 2, NULL, &err));
+    write_text(fgt_path(folder, "model.safetensors.index.json"), index);
+    return folder;
+}
+
+static void shards_are_one_model(void **state)
+{
+    fg_error err = {0};
+    fg_ckpt *ckpt = NULL;
+    size_t index = 0;
+    const char *folder = shards("{\"weight_map\": {\"c\": \"2.safetensors\", \"a\": "
+                                "\"1.safetensors\", \"b\": \"2.safetensors\"}}");
+    fgt_ok(fg_ckpt_open(folder, NULL, &ckpt, &err));
+    assert_int_equal(fg_ckpt_count(ckpt), 3);
+    for (int i = 0; i < 3; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        assert_true(fg_ckpt_find(ckpt, FG_CKPT_MODEL, name, &index));
+        assert_string_equal(fg_ckpt_info(ckpt, index)->name, name);
+        assert_true(*(const float *)fg_ckpt_data(ckpt, index) == (float)(i + 1));
+    }
+    assert_false(fg_ckpt_find(ckpt, FG_CKPT_STATE, "a", &index));
+    assert_null(fg_ckpt_info(ckpt, 3));
+    assert_null(fg_ckpt_data(ckpt, 3));
+    fg_ckpt_close(ckpt);
+}
+
+static void wrong_indexes(void **state)
+{
+    static const struct {
+        const char *index, *message;
+        fg_status status;
+    } rows[] = {
+        {"{\"weight_map\": {}}", "expected \"weight_map\": {TENSOR: FILE, ...}", FG_EFORMAT},
+        {"[]", "expected \"weight_map\"", FG_EFORMAT},
+        {"{\"weight_map\": {\"a\": \"../1.safetensors\"}}",
+         "weight_map: 'a': expected the name of a file in this folder", FG_EFORMAT},
+        {"{\"weight_map\": {\"a\": 1}}", "expected the name of a file", FG_EFORMAT},
+        {"{\"weight_map\": {\"a\": \"3.safetensors\"}}", "3.safetensors", FG_ENOTFOUND},
+        {"{\"weight_map\": {\"d\": \"1.safetensors\"}}",
+         "weight_map: '1.safetensors' has no tensor 'd'", FG_EFORMAT},
+        {"{\"weight_map\": {\"c\": \"2.safetensors\"}}",
+         "weight_map lists 1 tensors, but its files have 2", FG_EFORMAT},
+    };
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_ckpt *ckpt = NULL;
+        assert_int_equal(fg_ckpt_open(shards(rows[i].index), NULL, &ckpt, &err), rows[i].status);
+        if (strstr(err.message, rows[i].message) == NULL)
+            fail_msg("%s", err.message);
+        assert_null(ckpt);
+    }
+    const char *folder = fgt_path(fgt_temp_folder(), "pickle");
+    fgt_ok(fgi_folder_make(folder, &err));
+    write_text(fgt_path(folder, "pytorch_model.bin"), "x");
+    fg_ckpt *ckpt = NULL;
+    assert_int_equal(fg_ckpt_open(folder, NULL, &ckpt, &err), FG_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "expected model.safetensors"));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(shards_are_one_model),
+    cmocka_unit_test(wrong_indexes),
     cmocka_unit_test(clearing_a_folder),
     cmocka_unit_test(a_list_of_what_is_kept),
     cmocka_unit_test(a_pointer_is_written_if_it_changes),

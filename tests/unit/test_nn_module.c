@@ -4,8 +4,10 @@
 #include "fgt.h"
 
 #include <fulgurite/nn.h>
+#include <jansson.h>
 #include "base/error.h"
 #include "nn/model.h"
+#include "nn/published.h"
 
 static fg_module *root_of(uint64_t seed)
 {
@@ -768,7 +770,86 @@ static void building_survives_failing_allocations(void **state)
         fgt_fault_loop(build_and_trace, &names[i]);
 }
 
+/* ---- published names ------------------------------------------------------------------------- */
+
+static void names_are_written_both_ways(void **state)
+{
+    static const struct {
+        const char *ours, *theirs, *name, *expected;
+    } rows[] = {
+        {"layer#1.#.conv#1.*", "stages.#.layers.#.layer.#.*", "layer1.0.conv2.weight",
+         "stages.0.layers.0.layer.1.weight"},
+        {"h.#.*", "transformer.h.#.*", "h.12.attn.bias", "transformer.h.12.attn.bias"},
+        {"fc.*", "classifier.1.*", "fc.weight", "classifier.1.weight"},
+        {"a.#", "b.#1", "a.9", "b.10"},
+        {"layer#1.*", "stages.#.*", "layer0.x", NULL}, /* counted from 1 */
+        {"layer#.*", "stages.#.*", "layerx.x", NULL},
+        {"a.#", "b.#", "a.1.x", NULL},
+        {"fc.*", "head.*", "fc", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_buf out = {0}, back = {0};
+        const bool is_found = fgi_rename(rows[i].ours, rows[i].theirs, rows[i].name, &out);
+        assert_int_equal(is_found, rows[i].expected != NULL);
+        if (is_found) {
+            assert_string_equal(out.data, rows[i].expected);
+            assert_true(fgi_rename(rows[i].theirs, rows[i].ours, out.data, &back));
+            assert_string_equal(back.data, rows[i].name);
+        }
+        fgi_buf_fini(&out);
+        fgi_buf_fini(&back);
+    }
+}
+
+static size_t count_of(const char *text, char c)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += *text == c;
+    return count;
+}
+
+static bool is_json(const char *text)
+{
+    json_t *value = text != NULL ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    json_decref(value);
+    return text == NULL || value != NULL;
+}
+
+static void check_form(const fg_entry *row, const fg_published *form)
+{
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    fgt_ok(fg_option_values_create(row->name, row->options, row->option_count, &values, &err));
+    fgt_ok(fg_option_set_all(values, form->options, NULL, &err));
+    for (const fg_config_rule *r = form->rules; r != NULL && r->key != NULL; r++) {
+        assert_true(r->option == NULL || fg_option_find(values, r->option) != NULL);
+        assert_true(is_json(r->expected) && is_json(r->initial));
+        bool has_factor = r->times == NULL;
+        for (const fg_config_rule *f = form->rules; f->key != NULL; f++)
+            has_factor |= r->times != NULL && strcmp(f->key, r->times) == 0;
+        assert_true(has_factor);
+    }
+    for (const fg_name_rule *n = form->names; n != NULL && n->ours != NULL; n++) {
+        assert_int_equal(count_of(n->ours, '#'), count_of(n->theirs, '#'));
+        assert_int_equal(count_of(n->ours, '*'), count_of(n->theirs, '*'));
+    }
+    fg_option_values_destroy(values);
+}
+
+/* Rules name options of their row, and keys that have a rule; names have as many numbers. */
+static void published_forms_are_consistent(void **state)
+{
+    for (size_t i = 0; i < fgi_model_row_count; i++) {
+        const fg_published *form = ((const fg_model_entry *)fgi_model_rows[i])->published;
+        for (; form != NULL && form->architecture != NULL; form++)
+            check_form(fgi_model_rows[i], form);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_are_written_both_ways),
+    cmocka_unit_test(published_forms_are_consistent),
     cmocka_unit_test(names_are_paths_and_order_is_pytorchs),
     cmocka_unit_test(root_name_goes_before_all),
     cmocka_unit_test(first_error_is_kept_and_stops_building),

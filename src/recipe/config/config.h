@@ -52,7 +52,7 @@ typedef struct fgi_config {
     struct {
         const char *name;
         int64_t classes;
-        const char *weights, *weights_prefix;
+        const char *hf, *weights, *weights_prefix;
         fg_strings weights_skip, freeze;
         bool weights_partial;
     } model;

@@ -23,9 +23,17 @@ static const fg_option model_rows[] = {
         "have a single sample, or if there are more than 100 with fewer than 10 samples each on "
         "average, or more than 1000; give the number to train such a classifier.",
         .only = "task=classification"),
+    KEY("model.hf", model.hf, STRING, NULL, NULL, "pretrained/resnet-18",
+        "A folder with the config.json of a published model, as transformers and timm write it: "
+        "determines model.name and the options of the model. The weights in the folder are "
+        "model.weights, unless that is given."),
     KEY("model.weights", model.weights, STRING, NULL, NULL, "pretrained.safetensors",
-        "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
-        "lists the names of its tensors."),
+        "Start from these weights: a .safetensors file, a checkpoint folder, or a folder of "
+        "published weights, single or in shards. The names can be those of torchvision, timm or "
+        "transformers. Variables for a different number of classes start at random. Size and "
+        "normalization of images are those of the preprocessor_config.json, or timm's "
+        "config.json, next to the weights, unless the configuration gives them. `fulgurite show` "
+        "lists the names of the tensors."),
     KEY("model.weights_prefix", model.weights_prefix, STRING, NULL, NULL, "backbone.",
         "Load only the tensors of model.weights whose names start with this, and remove it from "
         "their names."),

@@ -255,7 +255,7 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err);
 fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_options *options,
                          fg_error *err);
 /* How to load model.weights. */
-fg_load_options fgi_run_weights_options(const fgi_config *c);
+fg_load_options fgi_run_weights_options(const fg_recipe *r);
 /* Reports what was loaded from model.weights, if anything. */
 void fgi_run_say_weights(const fg_recipe *r);
 /* Sets the key given by the command's second argument. */

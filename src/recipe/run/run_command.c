@@ -264,7 +264,7 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     fg_trainer_options options;
     FGI_TRY(fgi_run_trainer_options(r, resume, &options, err));
     FGI_TRY(fgi_config_rules(r->c, &options.devices, err));
-    options.checkpoints.weights_options = fgi_run_weights_options(r->c);
+    options.checkpoints.weights_options = fgi_run_weights_options(r);
     FGI_TRY(fgi_run_attach(r, attachments, &options, err));
     FGI_TRY(fg_trainer_create(&options, &r->trainer, err));
     FGI_TRY(fgi_run_record_add(r, err));

@@ -65,8 +65,9 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
 {
     /* not part of the model's computation; the number of classes is compared as outputs */
     static const char *const others[] = {
-        "model.weights", "model.weights_prefix", "model.weights_skip", "model.weights_partial",
-        "model.dropout", "model.freeze",         "model.classes",      NULL};
+        "model.hf",           "model.weights",         "model.weights_prefix",
+        "model.weights_skip", "model.weights_partial", "model.dropout",
+        "model.freeze",       "model.classes",         NULL};
     for (size_t i = 0; i < have->table->count; i++) {
         const fgi_config_key *key = &have->table->keys[i];
         if (strncmp(key->path, "model.", 6) == 0 && !is_one_of(key->path, others) &&

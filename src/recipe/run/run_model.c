@@ -364,13 +364,16 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
 
 /* ---- initial weights ------------------------------------------------------------------------- */
 
-fg_load_options fgi_run_weights_options(const fgi_config *c)
+fg_load_options fgi_run_weights_options(const fg_recipe *r)
 {
+    const fgi_config *c = r->c;
     return (fg_load_options){.prefix = given(c->model.weights_prefix),
                              .skip = c->model.weights_skip.at,
                              .skip_count = c->model.weights_skip.count,
                              .allow_missing = c->model.weights_partial,
-                             .allow_mismatch = c->model.weights_partial};
+                             .allow_mismatch = c->model.weights_partial,
+                             .new_head = !fgi_run_is_evaluation(r),
+                             .model = r->task.model_entry};
 }
 
 void fgi_run_say_weights(const fg_recipe *r)

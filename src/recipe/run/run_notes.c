@@ -70,7 +70,7 @@ static bool explain_path(const fg_recipe *r, const char *key, fg_error *err)
 void fgi_run_explain_paths(const fg_recipe *r, fg_error *err)
 {
     const fg_format_entry *format = NULL;
-    if (explain_path(r, "model.weights", err) ||
+    if (explain_path(r, "model.hf", err) || explain_path(r, "model.weights", err) ||
         fgi_run_format_find(r->c, &format, &(fg_error){0}) != FG_OK)
         return;
     for (int part = 0; part <= (int)FG_PART_PREDICT; part++) {

@@ -14,6 +14,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
+#include "nn/published.h"
 #include "optim/optimizer.h"
 #include "trace/trace.h"
 #include "train/weights/weight_files.h"
@@ -103,14 +104,45 @@ static bool is_skipped(const matching *p, const char *name)
     return false;
 }
 
+/* Whether the file has a tensor of this name, without the first bytes. */
+static bool find_part(const matching *p, const fgi_buf *name, size_t without, size_t *out_index)
+{
+    return !name->failed &&
+           fg_ckpt_find(p->ckpt, FG_CKPT_MODEL, fgi_buf_text(name) + without, out_index);
+}
+
+/* Looks for the name in one form, with and without the prefix that files without a head lack. */
+static bool find_published(const matching *p, const fg_published *form, const char *name,
+                           fgi_buf *full, size_t *out_index)
+{
+    const size_t size = form->prefix != NULL ? strlen(form->prefix) : 0;
+    fgi_buf_clear(full);
+    fgi_buf_printf(full, "%s%s%s", prefix_of(p), size > 0 ? form->prefix : "", name);
+    bool is_found = find_part(p, full, 0, out_index);
+    for (const fg_name_rule *r = form->names; r != NULL && r->ours != NULL && !is_found; r++) {
+        fgi_buf_clear(full);
+        fgi_buf_puts(full, prefix_of(p));
+        const size_t at = full->size;
+        if (!fgi_rename(r->ours, r->theirs, name, full))
+            continue;
+        is_found = find_part(p, full, 0, out_index) ||
+                   (size > 0 && at == 0 && strncmp(full->data, form->prefix, size) == 0 &&
+                    find_part(p, full, size, out_index));
+    }
+    return is_found;
+}
+
 /* The index of the tensor for a variable. */
 static fg_status find(const matching *p, const char *name, bool *out_found, size_t *out_index,
                       fg_error *err)
 {
+    const fg_published *form = p->options->model != NULL ? p->options->model->published : NULL;
     fgi_buf full = {0};
     fgi_buf_printf(&full, "%s%s", prefix_of(p), name);
+    *out_found = find_part(p, &full, 0, out_index);
+    for (; form != NULL && form->architecture != NULL && !*out_found; form++)
+        *out_found = find_published(p, form, name, &full, out_index);
     const fg_status status = fgi_buf_status(&full, err);
-    *out_found = status == FG_OK && fg_ckpt_find(p->ckpt, FG_CKPT_MODEL, full.data, out_index);
     fgi_buf_fini(&full);
     return status;
 }
@@ -170,10 +202,19 @@ static fg_status match_all(matching *p, const fg_module *module, fg_error *err)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
+/* Whether the variable is not loaded because it belongs to a new head. */
+static bool is_new_head(const matching *p, const fg_load_entry *entry)
+{
+    const fg_model_entry *model = p->options->model;
+    return p->options->new_head && model != NULL && model->head != NULL &&
+           (entry->outcome == FG_LOAD_MISSING || entry->outcome == FG_LOAD_MISMATCHED) &&
+           fnmatch(model->head, entry->name, 0) == 0;
+}
+
 static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
 {
     for (size_t i = 0; i < p->count; i++)
-        if (p->entries[i].outcome == outcome)
+        if (p->entries[i].outcome == outcome && !is_new_head(p, &p->entries[i]))
             return &p->entries[i];
     return NULL;
 }
@@ -286,6 +327,17 @@ static void put_entry(fgi_buf *out, const matching *p, const fg_load_entry *entr
                        fg_type_format(&entry->expected, expected, sizeof expected));
 }
 
+/* "; a new head with random weights: fc.weight, fc.bias" */
+static void put_head(fgi_buf *out, const matching *p)
+{
+    const char *before = "; a new head with random weights: ";
+    for (size_t i = 0; i < p->count; i++)
+        if (is_new_head(p, &p->entries[i])) {
+            fgi_buf_printf(out, "%s%s", before, p->entries[i].name);
+            before = ", ";
+        }
+}
+
 /* If loading fails, no variable is changed: the report only lists what would match. */
 static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
 {
@@ -301,6 +353,7 @@ static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
     if (p->outside > 0)
         fgi_buf_printf(out, "; %zu tensor%s without the prefix '%s' ignored", p->outside,
                        fgi_s(p->outside), prefix_of(p));
+    put_head(out, p);
     for (int outcome = FG_LOAD_SKIPPED; outcome <= FG_LOAD_UNEXPECTED; outcome++) {
         bool is_first = true;
         if (p->counts[outcome] > 0)

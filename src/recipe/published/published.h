@@ -1,0 +1,34 @@
+/* published.h - published models: a folder with weights and files that describe them, as
+ * transformers and timm write it, completes a configuration.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_PUBLISHED_H
+#define FGI_RECIPE_PUBLISHED_H
+
+#include <jansson.h>
+
+#include "base/file.h"
+#include "recipe/config/config.h"
+
+/* Receives what was set, one line for each file. */
+typedef struct fgi_published_say {
+    void (*line)(void *self, const char *line);
+    void *self;
+} fgi_published_say;
+
+/* Sets model.name and the options of the model from config.json in the folder model.hf, if that is
+ * given, and model.weights to the folder unless it is given. Errors: FG_EFORMAT (the model that the
+ * file describes is none of the registry's: the message names the key, its value, and what was
+ * expected), FG_EINVAL (the configuration sets the same keys), those of reading. */
+fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_error *err);
+
+/* Sets data.size, data.center_fraction, data.scale, data.mean and data.std, if they have an effect
+ * and are not given, from the files next to model.weights. Errors: FG_EFORMAT. */
+fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_error *err);
+
+/* Parses the JSON object in a file of the folder; *out is NULL if there is no such file. Writes the
+ * file's path to `path`. */
+fg_status fgi_published_read(const char *folder, const char *name, char path[FGI_PATH_BYTES],
+                             json_t **out, fg_error *err);
+
+#endif

@@ -1,0 +1,152 @@
+/* published_input.c - how a published model expects its images: transformers'
+ * preprocessor_config.json, or pretrained_cfg in timm's config.json.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "input/json_file.h"
+#include "recipe/published/published.h"
+
+/* NaN: not known. */
+typedef struct input {
+    double size, fraction, scale;
+    const json_t *mean, *std;
+} input;
+
+/* The side of squares, from 224, {"height": 224, "width": 224} or {"shortest_edge": 224}. */
+static double side_of(const json_t *size)
+{
+    if (json_is_number(size))
+        return json_number_value(size);
+    const double height = fgi_json_number(size, "height"), width = fgi_json_number(size, "width");
+    return height == width ? height : fgi_json_number(size, "shortest_edge");
+}
+
+static bool is_off(const json_t *config, const char *key)
+{
+    return json_is_false(json_object_get(config, key));
+}
+
+/* Source: transformers' image processors. */
+static input read_transformers(const json_t *config)
+{
+    input in = {.size = side_of(json_object_get(config, "size")),
+                .fraction = fgi_json_number(config, "crop_pct"),
+                .scale = fgi_json_number(config, "rescale_factor")};
+    const double crop = side_of(json_object_get(config, "crop_size"));
+    if (json_is_true(json_object_get(config, "do_center_crop")) && crop <= in.size) {
+        in.fraction = crop / in.size;
+        in.size = crop;
+    } else if (isnan(in.fraction) && isfinite(in.size)) {
+        in.fraction = 1;
+    }
+    if (is_off(config, "do_rescale"))
+        in.scale = 1;
+    if (!is_off(config, "do_normalize")) {
+        in.mean = json_object_get(config, "image_mean");
+        in.std = json_object_get(config, "image_std");
+    }
+    return in;
+}
+
+/* Source: timm's pretrained_cfg. */
+static input read_timm(const json_t *config)
+{
+    const json_t *size = json_object_get(config, "input_size"); /* channels, height, width */
+    const double height = json_number_value(json_array_get(size, 1));
+    return (input){.size = height > 0 ? height : (double)NAN,
+                   .fraction = fgi_json_number(config, "crop_pct"),
+                   .scale = (double)NAN,
+                   .mean = json_object_get(config, "mean"),
+                   .std = json_object_get(config, "std")};
+}
+
+/* Sets a key that has an effect and is not given. take_value: NULL: not known. */
+static fg_status set(fgi_config *c, const char *key, json_t *take_value, const char *path,
+                     fgi_buf *line, fg_error *err)
+{
+    const fgi_config_key *row = fgi_config_find(c->table, key);
+    fg_status status = FG_OK;
+    if (take_value != NULL && row != NULL && fgi_config_has_effect(c, row) &&
+        !fg_option_is_given(c->values, key)) {
+        char *text = fgi_json_text(take_value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        status = text != NULL ? fgi_config_set(c, key, text, path, err) : fgi_no_memory(err);
+        fgi_buf_printf(line, "%s %s %s", line->size > 0 ? "," : "", key, text != NULL ? text : "");
+        fgi_free(text);
+    }
+    json_decref(take_value);
+    return status;
+}
+
+static json_t *known(double value) { return isnan(value) ? NULL : json_real(value); }
+
+/* A list of the file; NULL for anything else. */
+static json_t *list(const json_t *value)
+{
+    return json_is_array(value) ? json_incref((json_t *)value) : NULL;
+}
+
+static fg_status set_all(fgi_config *c, const input *in, const char *path,
+                         const fgi_published_say *say, fg_error *err)
+{
+    fgi_buf line = {0};
+    fg_status status;
+    const bool is_usual = isnan(in->scale) || fabs(in->scale * 255 - 1) < 1e-6;
+    FGI_DONE(set(c, "data.size", isnan(in->size) ? NULL : json_integer((json_int_t)in->size), path,
+                 &line, err));
+    FGI_DONE(set(c, "data.center_fraction", known(in->fraction), path, &line, err));
+    FGI_DONE(set(c, "data.scale", is_usual ? NULL : json_real(in->scale), path, &line, err));
+    FGI_DONE(set(c, "data.mean", list(in->mean), path, &line, err));
+    FGI_DONE(set(c, "data.std", list(in->std), path, &line, err));
+    FGI_DONE(fgi_buf_status(&line, err));
+done:
+    if (status == FG_OK && line.size > 0) {
+        fgi_buf whole = {0};
+        fgi_buf_printf(&whole, "%s:%s (the configuration can give other values)", path, line.data);
+        status = fgi_buf_status(&whole, err);
+        if (status == FG_OK)
+            say->line(say->self, whole.data);
+        fgi_buf_fini(&whole);
+    }
+    fgi_buf_fini(&line);
+    return status;
+}
+
+/* The folder of model.weights, a new string. */
+static char *folder_of(const fgi_config *c)
+{
+    const char *weights = c->model.weights;
+    return fgi_is_folder(weights) ? fgi_strdup(weights) : fgi_path_parent(weights);
+}
+
+fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_error *err)
+{
+    char path[FGI_PATH_BYTES];
+    json_t *config = NULL;
+    if (c->model.weights == NULL || *c->model.weights == '\0')
+        return FG_OK;
+    char *folder = folder_of(c);
+    fg_status status = folder != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = fgi_published_read(folder, "preprocessor_config.json", path, &config, err);
+    if (status == FG_OK && config != NULL) {
+        const input in = read_transformers(config);
+        status = set_all(c, &in, path, say, err);
+    } else if (status == FG_OK) {
+        status = fgi_published_read(folder, "config.json", path, &config, err);
+        const json_t *timm = json_object_get(config, "pretrained_cfg");
+        const input in = read_timm(timm);
+        if (status == FG_OK && timm != NULL)
+            status = set_all(c, &in, path, say, err);
+    }
+    json_decref(config);
+    fgi_free(folder);
+    return status;
+}
