@@ -8,7 +8,9 @@
  * complete.
  *
  * A folder of published weights, as transformers and timm write it, has model.safetensors, or the
- * shards that model.safetensors.index.json lists. All of its tensors are FG_CKPT_MODEL. Source: "safetensors" format, https://github.com/huggingface/safetensors
+ * shards that model.safetensors.index.json lists. All of its tensors are FG_CKPT_MODEL.
+ *
+ * Source: "safetensors" format, https://github.com/huggingface/safetensors
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_CKPT_H
@@ -59,6 +61,10 @@ typedef struct fg_ckpt_options {
  * found), FG_EUNSUPPORTED (a newer format version; weights as a pickle only). */
 FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, const fg_ckpt_options *options,
                                           fg_ckpt **out, fg_error *err);
+
+/* Whether a folder, other than a checkpoint has the weights of a published model, if only as a
+ * pickle, which fg_ckpt_open refuses. Thread-safe. */
+FG_API bool fg_ckpt_is_published(const char *folder);
 
 /* Opens a checkpoint of a run. `which` is "last" (if that one is damaged, the newest intact
  * checkpoint), "best", the name of a folder in RUN_DIR/checkpoints, or a path. run_dir may be NULL

@@ -250,7 +250,7 @@ typedef struct fg_model_entry {
     fg_tensor (*apply)(const void *self, fg_tensor x);
     const fg_published *published; /* forms of published files; ends with a zero one   [none] */
     const char *head; /* pattern of the variables that depend on the number of classes, "fc.*",
-                         which fine-tuning starts anew                                 [none] */
+                         which fine-tuning replaces                                 [none] */
     void (*reserved[2])(void); /* must be NULL */
 } fg_model_entry;
 
@@ -285,8 +285,8 @@ typedef struct fg_loss_entry {
  *              - layer1 to layer4: stages of blocks with width, 2, 4 and 8 times width channels.
  *                Each stage except layer1 halves the image in its first block. 18 and 34: two 3x3
  *                convolutions per block. Others: 1x1, 3x3 (with the stride) and 1x1 to four times
- *                the channels. The input of the block is added to its output, through a 1x1 convolution
- *                (downsample) if the shapes differ.
+ *                the channels. The input of the block is added to its output, through a 1x1
+ *                convolution (downsample) if the shapes differ.
  *              - Global average pooling, then fc.
  *            Variables have torchvision's names and, in files, its layouts:
  *            "layer1.0.conv1.weight", "layer2.0.downsample.1.running_var", "fc.bias". Convolutions

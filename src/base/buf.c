@@ -60,15 +60,29 @@ void fgi_buf_trim(fgi_buf *buf)
         buf->data[--buf->size] = '\0';
 }
 
+/* Bytes of the first word; if there is no room for it in a line, of what is before its last '|'
+ * that fits. */
+static size_t first_word(const char *text, size_t room)
+{
+    const size_t size = strcspn(text, " \n");
+    size_t cut = size <= room ? 0 : room;
+    while (cut > 0 && text[cut - 1] != '|')
+        cut--;
+    return cut > 0 ? cut : size;
+}
+
 void fgi_buf_wrap(fgi_buf *buf, const char *text, size_t width, const char *start)
 {
-    for (size_t size; *text != '\0'; text += size + (text[size] != '\0')) {
+    const size_t indent = strlen(start);
+    bool is_end = true; /* of a word */
+    for (size_t size; *text != '\0'; text += size + (is_end && text[size] != '\0')) {
         size_t used = 0; /* bytes of the last line */
         while (used < buf->size && buf->data[buf->size - 1 - used] != '\n')
             used++;
-        const bool has_gap = used == 0 || buf->data[buf->size - 1] == ' ';
-        size = strcspn(text, " \n");
-        const bool is_full = used > strlen(start) && used + !has_gap + size > width;
+        const bool has_gap = used == 0 || !is_end || buf->data[buf->size - 1] == ' ';
+        size = first_word(text, width > indent ? width - indent : 0);
+        is_end = strchr(" \n", text[size]) != NULL; /* or of the text */
+        const bool is_full = used > indent && used + !has_gap + size > width;
         fgi_buf_printf(buf, "%s%s%.*s%s",
                        is_full   ? "\n"
                        : has_gap ? ""

@@ -34,7 +34,8 @@ void fgi_buf_puts(fgi_buf *buf, const char *text);
 void fgi_buf_putc(fgi_buf *buf, char c);
 void fgi_buf_printf(fgi_buf *buf, const char *format, ...) FG_PRINTF(2, 3);
 void fgi_buf_vprintf(fgi_buf *buf, const char *format, va_list args) FG_PRINTF(2, 0);
-/* Appends words, separated by a space, in lines of at most `width` bytes where words are no longer.
+/* Appends words, separated by a space, in lines of at most `width` bytes where words are no longer;
+ * those that are longer are continued after a '|'.
  * The first words continue the buffer's last line; the lines that this begins begin with `start`.
  * Line ends in the text are kept. */
 void fgi_buf_wrap(fgi_buf *buf, const char *text, size_t width, const char *start);

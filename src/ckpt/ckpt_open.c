@@ -154,7 +154,7 @@ done:
 
 #define PICKLE_FILE "pytorch_model.bin"
 
-bool fgi_ckpt_is_published(const char *folder)
+bool fg_ckpt_is_published(const char *folder)
 {
     return fgi_exists_in(folder, FGI_CKPT_MODEL_FILE) ||
            fgi_exists_in(folder, FGI_CKPT_INDEX_FILE) || fgi_exists_in(folder, PICKLE_FILE);

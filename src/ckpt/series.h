@@ -57,7 +57,4 @@ void fgi_ckpt_discard(const char *path);
 /* The highest sequence number among the folder's checkpoints, 0 if there are none. */
 fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *err);
 
-/* Whether a folder has the weights of a published model, if only as a pickle, which is refused. */
-bool fgi_ckpt_is_published(const char *folder);
-
 #endif

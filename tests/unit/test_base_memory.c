@@ -305,6 +305,9 @@ static void text_is_wrapped_between_words(void **state)
     assert_string_equal(buf.data + buf.size - strlen("six seven\n   eight"), "six seven\n   eight");
     fgi_buf_wrap(&buf, "", 9, "   ");
     assert_string_equal(buf.data + buf.size - strlen("eight"), "eight");
+    fgi_buf_clear(&buf);
+    fgi_buf_wrap(&buf, "of one|two|three|four | or", 11, "# ");
+    assert_string_equal(buf.data, "of one|two|\n# three|\n# four | or");
     fgi_buf_fini(&buf);
     buf.failed = true;
     fgi_buf_wrap(&buf, "a b", 1, "");

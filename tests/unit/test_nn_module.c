@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include "base/error.h"
 #include "nn/model.h"
-#include "nn/published.h"
+#include "nn/published_names.h"
 
 static fg_module *root_of(uint64_t seed)
 {

@@ -410,7 +410,7 @@ static const char *const values[] = {
     "fg_tensor",      "fg_type",         "fg_format_files",   "fg_sample_key",  "fg_log_setting",
     "fg_epoch_part",  "fg_sample_row",   "fg_ints",           "fg_floats",      "fg_strings",
     "fg_amount",      "fg_option_items", "fg_program_arrays", "fg_string_pair", "fg_string_map",
-    "fg_loader_rate",
+    "fg_loader_rate", "fg_name_rule",    "fg_config_rule",    "fg_published",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -13,7 +13,6 @@
 #include "recipe/folder/run_origin.h"
 #include "recipe/folder/run_dir.h"
 #include "base/print.h"
-#include "ckpt/series.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -97,7 +96,7 @@ static fg_status look_at_path(const char *path, const char *which, fgi_run_origi
         FGI_TRY(copy(path, &out->run_dir, err));
         return copy(which != NULL ? which : "", &out->which, err);
     }
-    if (fgi_is_folder(path) && !is_checkpoint && !fgi_ckpt_is_published(path))
+    if (fgi_is_folder(path) && !is_checkpoint && !fg_ckpt_is_published(path))
         return fgi_fail(err, FG_EINVAL,
                         "'%s' is neither a run's folder (it has no 'checkpoints') nor a checkpoint "
                         "(it has no 'manifest.json') nor a folder of published weights (it has no "

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/alloc.h"
 #include "base/text.h"
-#include "ckpt/series.h"
 #include "input/json_file.h"
 #include "recipe/published/published.h"
 
@@ -344,7 +343,7 @@ fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_er
     const fg_status status = set_model(c, config, path, say, err);
     json_decref(config);
     FGI_TRY(status);
-    if (c->model.weights != NULL || !fgi_ckpt_is_published(folder))
+    if (c->model.weights != NULL || !fg_ckpt_is_published(folder))
         return FG_OK;
     return fgi_config_set(c, "model.weights", folder, path, err);
 }

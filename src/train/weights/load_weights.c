@@ -14,7 +14,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "nn/published.h"
+#include "nn/published_names.h"
 #include "optim/optimizer.h"
 #include "trace/trace.h"
 #include "train/weights/weight_files.h"
@@ -104,7 +104,7 @@ static bool is_skipped(const matching *p, const char *name)
     return false;
 }
 
-/* Whether the file has a tensor of this name, without the first bytes. */
+/* Whether the file has a tensor with this name, less the first bytes. */
 static bool find_part(const matching *p, const fgi_buf *name, size_t without, size_t *out_index)
 {
     return !name->failed &&

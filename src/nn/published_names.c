@@ -1,7 +1,7 @@
-/* published.c - names of variables in the files of other libraries.
+/* published_names.c - names of variables in the files of other libraries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "nn/published.h"
+#include "nn/published_names.h"
 
 #include <inttypes.h>
 #include <string.h>

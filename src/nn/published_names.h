@@ -1,8 +1,8 @@
-/* published.h - names of variables in the files of other libraries (fg_published in nn.h).
+/* published_names.h - names of variables in the files of other libraries (fg_published in nn.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_NN_PUBLISHED_H
-#define FGI_NN_PUBLISHED_H
+#ifndef FGI_NN_PUBLISHED_NAMES_H
+#define FGI_NN_PUBLISHED_NAMES_H
 
 #include <fulgurite/nn.h>
 #include "base/buf.h"
