@@ -41,6 +41,7 @@
 #include <fulgurite/result.h>
 #include <fulgurite/sampling.h>
 #include <fulgurite/task.h>
+#include <fulgurite/tokenizer.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>
 #include <fulgurite/tuner.h>

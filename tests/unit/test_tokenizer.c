@@ -1,0 +1,201 @@
+/* Tokenizers: tokens and texts as Hugging Face's tokenizers give them (tests/golden/tokenizer), and
+ * files that do not fit.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdlib.h>
+#include <fulgurite/tokenizer.h>
+#include "base/alloc.h"
+#include "input/json_file.h"
+
+#define FOLDER FGT_SOURCE_DIR "/tests/golden/tokenizer"
+
+static fg_error err;
+
+static void check_decoded(const fg_tokenizer *t, const fg_token_list *list, bool skip_special,
+                          const char *expected)
+{
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(fg_tokenizer_decode(t, list->at, list->count,
+                                         &(fg_decode_options){.skip_special = skip_special}, &text,
+                                         &size, &err),
+                     FG_OK);
+    assert_string_equal(text, expected);
+    assert_int_equal(size, strlen(expected));
+    fg_free(text);
+}
+
+static void check_case(const char *name, const fg_tokenizer *t, const json_t *given)
+{
+    const json_t *text = json_object_get(given, "text"), *ids = json_object_get(given, "ids");
+    fg_token_list list = {0};
+    assert_int_equal(fg_tokenizer_encode(t, json_string_value(text), json_string_length(text), NULL,
+                                         &list, &err),
+                     FG_OK);
+    for (size_t i = 0; i < list.count && i < json_array_size(ids); i++)
+        if (list.at[i] != json_integer_value(json_array_get(ids, i)))
+            fail_msg("%s: '%s': token %zu is %d, expected %lld", name, json_string_value(text), i,
+                     (int)list.at[i], json_integer_value(json_array_get(ids, i)));
+    assert_int_equal(list.count, json_array_size(ids));
+    check_decoded(t, &list, false, json_string_value(json_object_get(given, "decoded")));
+    check_decoded(t, &list, true, json_string_value(json_object_get(given, "skipped")));
+    fg_free(list.at);
+}
+
+static void tokens_and_texts_are_those_of_the_reference(void **state)
+{
+    (void)state;
+    void *text = NULL;
+    size_t size = 0, i;
+    json_t *root = NULL, *given, *cases;
+    const char *name;
+    assert_int_equal(fg_file_read(FOLDER "/cases.json", &text, &size, &err), FG_OK);
+    assert_int_equal(fgi_json_parse("cases.json", 0, text, size, &root, &err), FG_OK);
+    assert_int_equal(json_object_size(root), 7);
+    json_object_foreach(root, name, cases)
+    {
+        fg_tokenizer *t = NULL;
+        char file[64];
+        (void)snprintf(file, sizeof file, "%s.json", name);
+        assert_int_equal(fg_tokenizer_open(fgt_path(FOLDER, file), &t, &err), FG_OK);
+        json_array_foreach(cases, i, given) check_case(name, t, given);
+        fg_tokenizer_destroy(t);
+    }
+    json_decref(root);
+    fg_free(text);
+}
+
+static void bytes_are_their_own_tokens(void **state)
+{
+    (void)state;
+    fg_tokenizer *t = NULL;
+    fg_token_list list = {0};
+    assert_int_equal(fg_tokenizer_open("bytes", &t, &err), FG_OK);
+    assert_int_equal(fg_tokenizer_size(t), 256);
+    assert_int_equal(fg_tokenizer_encode(t, "a\xff\0", 3, NULL, &list, &err), FG_OK);
+    assert_int_equal(list.count, 3);
+    assert_int_equal(list.at[1], 255);
+    check_decoded(t, &(fg_token_list){list.at, 2, 2}, false, "a\xef\xbf\xbd");
+    assert_int_equal(fg_tokenizer_end(t), -1);
+    assert_null(fg_tokenizer_json(t, NULL));
+    fg_free(list.at);
+    fg_tokenizer_destroy(t);
+}
+
+static void special_tokens_can_be_left_out(void **state)
+{
+    (void)state;
+    fg_tokenizer *t = NULL;
+    fg_token_list list = {0};
+    assert_int_equal(fg_tokenizer_open(FOLDER "/bert.json", &t, &err), FG_OK);
+    assert_int_equal(fg_tokenizer_encode(t, "", 0, NULL, &list, &err), FG_OK);
+    assert_int_equal(list.count, 2); /* [CLS] [SEP] */
+    assert_int_equal(list.at[1], fg_tokenizer_end(t));
+    assert_int_equal(
+        fg_tokenizer_encode(t, "", 0, &(fg_encode_options){.no_special = true}, &list, &err),
+        FG_OK);
+    assert_int_equal(list.count, 2);
+    assert_int_equal(fg_tokenizer_encode(t, "ab\xc3", 3, NULL, &list, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "byte 2 of the text is not UTF-8"));
+    assert_int_equal(list.count, 2);
+    fg_free(list.at);
+    fg_tokenizer_destroy(t);
+}
+
+typedef struct bad {
+    const char *json;
+    fg_status status;
+    const char *message;
+} bad;
+
+#define MODEL(more)                                                                                \
+    "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}" more "}"
+
+static void files_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    static const bad cases[] = {
+        {"{", FG_EFORMAT, "t.json: byte 1: invalid JSON"},
+        {"{}", FG_EFORMAT, "expected a tokenizer of Hugging Face, with a member 'model'"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {}}}", FG_EUNSUPPORTED,
+         "unknown model 'Unigram': expected BPE or WordPiece"},
+        {"{\"model\": {\"vocab\": [], \"merges\": []}}", FG_EFORMAT, "vocab: expected"},
+        {"{\"model\": {\"vocab\": {\"a\": -1}, \"merges\": []}}", FG_EFORMAT,
+         "token 'a': expected an index"},
+        {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []}}", FG_EFORMAT,
+         "have the same index, 0"},
+        {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": [\"a b\"]}}", FG_EFORMAT,
+         "entry 0 of merges"},
+        {"{\"model\": {\"vocab\": {\"a\": 0}, \"merges\": [], \"unk_token\": \"u\"}}", FG_EFORMAT,
+         "unk_token 'u' is not in vocab"},
+        {"{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
+         "unk_token '[UNK]' is not in vocab"},
+        {MODEL(", \"normalizer\": {\"type\": \"NFKCD\"}"), FG_EUNSUPPORTED,
+         "unknown normalizer 'NFKCD': did you mean 'NFKC'?"},
+        {MODEL(", \"normalizer\": {\"type\": \"Prepend\"}"), FG_EFORMAT,
+         "Prepend: expected a string 'prepend'"},
+        {MODEL(", \"pre_tokenizer\": {\"type\": \"Split\", \"behavior\": \"Isolate\"}"), FG_EFORMAT,
+         "unknown behavior 'Isolate': did you mean 'Isolated'?"},
+        {MODEL(", \"pre_tokenizer\": {\"type\": \"Split\", \"behavior\": \"Isolated\", "
+               "\"pattern\": {\"Regex\": \"a(\"}}"),
+         FG_EFORMAT, "the regular expression 'a(' is not supported: missing closing parenthesis"},
+        {MODEL(", \"post_processor\": {\"type\": \"Other\"}"), FG_EUNSUPPORTED,
+         "unknown post_processor 'Other'"},
+        {MODEL(", \"decoder\": {\"type\": \"Metaspaces\"}"), FG_EUNSUPPORTED,
+         "unknown decoder 'Metaspaces': did you mean 'Metaspace'?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fg_tokenizer *t = NULL;
+        const char *json = cases[i].json;
+        assert_int_equal(fg_tokenizer_parse("t.json", json, strlen(json), &t, &err),
+                         cases[i].status);
+        assert_null(t);
+        if (strstr(err.message, cases[i].message) == NULL)
+            fail_msg("expected '%s' in: %s", cases[i].message, err.message);
+    }
+}
+
+/* Opens and encodes with the n-th allocation failing. */
+static bool has_memory(long n, const char *json, size_t size)
+{
+    fg_tokenizer *t = NULL;
+    fg_token_list list = {0};
+    char *text = NULL;
+    fgi_alloc_fail_after(n);
+    fg_status status = fg_tokenizer_parse("t.json", json, size, &t, &err);
+    if (status == FG_OK)
+        status = fg_tokenizer_encode(t, "caf\xc3\xa9 don", 9, NULL, &list, &err);
+    if (status == FG_OK)
+        status = fg_tokenizer_decode(t, list.at, list.count, NULL, &text, NULL, &err);
+    const bool has_failed = fgi_alloc_has_failed();
+    fgi_alloc_fail_after(-1);
+    assert_int_equal(status, has_failed ? FG_ENOMEM : FG_OK);
+    fg_free(text);
+    fg_free(list.at);
+    fg_tokenizer_destroy(t);
+    return !has_failed;
+}
+
+static void a_failing_allocation_is_an_error(void **state)
+{
+    (void)state;
+    void *json = NULL;
+    size_t size = 0;
+    assert_int_equal(fg_file_read(FOLDER "/mixed.json", &json, &size, &err), FG_OK);
+    const long live = fgi_alloc_live();
+    for (long n = 0; !has_memory(n, json, size); n += 1 + n / 40)
+        assert_int_equal(fgi_alloc_live(), live);
+    assert_int_equal(fgi_alloc_live(), live);
+    fg_free(json);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tokens_and_texts_are_those_of_the_reference),
+    cmocka_unit_test(bytes_are_their_own_tokens),
+    cmocka_unit_test(special_tokens_can_be_left_out),
+    cmocka_unit_test(files_that_do_not_fit_are_named),
+    cmocka_unit_test(a_failing_allocation_is_an_error),
+};
+FGT_MAIN(tests)
