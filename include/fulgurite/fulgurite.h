@@ -44,6 +44,7 @@
 #include <fulgurite/tokenizer.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>
+#include <fulgurite/transformer.h>
 #include <fulgurite/tuner.h>
 #include <fulgurite/weights.h>
 

@@ -139,6 +139,9 @@ typedef struct fg_linear fg_linear;
 typedef struct fg_linear_options {
     int64_t in, out; /* input and output features; required */
     bool no_bias;    /* omit the bias               [false] */
+    bool is_conv1d;  /* the weight is [in, out] in files too, as in GPT-2's Conv1D [false] */
+    fg_init init;    /* initial value of the weight; the bias is then 0 [FG_INIT_ZEROS: uniform, as
+                        above] */
     uint64_t reserved[2];
 } fg_linear_options;
 FG_API fg_linear *fg_linear_create(fg_module *parent, const char *name,
@@ -191,6 +194,58 @@ FG_API fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
                                            const fg_batch_norm_options *options);
 FG_API fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x);
 
+/* Normalization of each sample by itself, over some of its dimensions:
+ * T[N, ..., C] -> T[N, ..., C].
+ *
+ *   y = (x - mean) / sqrt(var + eps) * weight + bias, computed in f32
+ *
+ *   FG_LAYER_NORM     mean and (biased) var over the last dimension
+ *   FG_RMS_NORM       over the last dimension; mean is 0, var the mean square, and there is no bias
+ *   FG_GROUP_NORM     over all dimensions between the first and the last, and over one of `groups`
+ *                     equal groups of channels
+ *   FG_INSTANCE_NORM  the same with one group for each channel
+ *
+ * Padding rows have no effect on other rows. Variables: weight (1) and bias (0), f32[C]. Sources:
+ * Ba et al. 2016, "Layer normalization"; Zhang and Sennrich 2019, "Root mean square layer
+ * normalization"; Wu and He 2018, "Group normalization"; Ulyanov et al. 2016, "Instance
+ * normalization"; PyTorch's LayerNorm, RMSNorm, GroupNorm and InstanceNorm2d (whose default is
+ * no_weight). */
+typedef struct fg_norm fg_norm;
+typedef enum fg_norm_kind {
+    FG_LAYER_NORM = 0,
+    FG_RMS_NORM = 1,
+    FG_GROUP_NORM = 2,
+    FG_INSTANCE_NORM = 3
+} fg_norm_kind;
+typedef struct fg_norm_options {
+    int64_t channels;  /* C; required */
+    fg_norm_kind kind; /* [FG_LAYER_NORM] */
+    int64_t groups;    /* for group norm: required, divides channels */
+    double eps;        /* [1e-5] */
+    bool no_bias;      /* omit the bias                [false] */
+    bool no_weight;    /* omit weight and bias         [false] */
+    uint64_t reserved[2];
+} fg_norm_options;
+FG_API fg_norm *fg_norm_create(fg_module *parent, const char *name, const fg_norm_options *options);
+FG_API fg_tensor fg_norm_apply(const fg_norm *layer, fg_tensor x);
+
+/* Embedding: one row of a table for each index,  s32[...] -> T[..., width], where T is
+ * fg_trace_float. An index out of range is moved into 0 to count - 1. Variable: weight
+ * f32[count, width], initialized from a normal distribution, as in PyTorch's Embedding. */
+typedef struct fg_embedding fg_embedding;
+typedef struct fg_embedding_options {
+    int64_t count, width; /* number of rows, and their size; required */
+    fg_init init;         /* initial value [FG_INIT_ZEROS: normal with deviation 1] */
+    uint64_t reserved[2];
+} fg_embedding_options;
+FG_API fg_embedding *fg_embedding_create(fg_module *parent, const char *name,
+                                         const fg_embedding_options *options);
+FG_API fg_tensor fg_embedding_apply(const fg_embedding *layer, fg_tensor index);
+/* Products with all rows, T[..., width] -> T[..., count]: an output layer that shares its weight
+ * with the embedding. Source: Press and Wolf 2017, "Using the output embedding to improve language
+ * models". */
+FG_API fg_tensor fg_embedding_logits(const fg_embedding *layer, fg_tensor x);
+
 /* Dropout, pooling and activation functions have no variables: they are operations (ops.h). */
 
 /* Flattens images, T[N, H, W, C] -> T[N, C H W], in PyTorch's order, so that a following linear
@@ -202,7 +257,7 @@ FG_API fg_tensor fg_flatten_images(fg_tensor x);
 
 /* Input and output shape of a model. */
 typedef struct fg_model_shape {
-    fg_type input;    /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]     */
+    fg_type input;    /* one sample, without the batch: f32[64], u8[28,28], s32[128] tokens */
     int64_t outputs;  /* number of classes, or of values to predict                         */
     int64_t image[3]; /* for models with takes_images: height, width, channels; otherwise 0 */
 } fg_model_shape;
@@ -243,6 +298,8 @@ typedef struct fg_published {
 typedef struct fg_model_entry {
     fg_entry entry;    /* with the struct of its options and layers */
     bool takes_images; /* apply receives T[N, H, W, C]; inputs other than images are an error */
+    bool takes_tokens; /* apply receives s32[N,T], returns T[N,T,outputs], or T[N,outputs] for
+                          classes of texts; other inputs are an error */
     /* Builds the layers in root, which keeps an error. self is the row's struct (entry.size), which
      * root owns: the options have their values, all other members are 0. */
     void (*build)(void *self, fg_module *root, const fg_model_shape *shape);
@@ -299,6 +356,28 @@ typedef struct fg_loss_entry {
  *            "Aggregated residual transformations for deep neural networks"; Zagoruyko and
  *            Komodakis 2016, "Wide residual networks".
  *
+ *   gpt2     a language model: pre-norm transformer blocks with learned positions and GELU (tanh),
+ *            whose embedding is also the output layer. Variables: "h.0.attn.c_attn.weight", as in
+ *            the published files. Source: Radford et al. 2019, "Language models are unsupervised
+ *            multitask learners"; transformers' GPT2LMHeadModel.
+ *   llama    a language model: pre-norm blocks with RMS norm, rotary positions, grouped-query
+ *            attention and an MLP with a SiLU gate. Variables:
+ *            "model.layers.0.self_attn.q_proj.weight". Source: Touvron et al. 2023, "Llama 2";
+ *   transformers' LlamaForCausalLM. bert     classes of texts: post-norm blocks over all tokens
+ *            except padding; the first token's output passes a linear layer, tanh and the
+ *            classifier. Variables: "bert.encoder.layer.0.attention.self.query.weight". Source:
+ *            Devlin et al. 2019, "BERT"; transformers' BertForSequenceClassification with token
+ *   type 0. vit, vit_tiny, vit_small, vit_base, vit_large
+ *            vision transformers, for images whose sides are multiples of the patch size: pre-norm
+ *            blocks over a class token and the patches, with learned positions. Variables:
+ *            "blocks.0.attn.qkv.weight". Source: Dosovitskiy et al. 2021, "An image is worth 16x16
+ *            words"; timm's VisionTransformer.
+ *   convnext, convnext_tiny, convnext_small, convnext_base, convnext_large
+ *            for images of at least 32x32 pixels: four stages of 7x7 depthwise convolutions, each
+ *            followed by layer norm and an MLP of every pixel. Variables:
+ *            "stages.0.blocks.0.conv_dw.weight". Source: Liu et al. 2022, "A ConvNet for the
+ *            2020s"; timm's ConvNeXt.
+ *
  * `fulgurite help config` lists their options as keys of the section model. A model belongs to its
  * tree, as a layer does. */
 typedef struct fg_model fg_model;
@@ -320,7 +399,8 @@ typedef struct fg_model_options {
  * FG_ENOMEM), which the tree keeps; for an unknown name it suggests the closest one. */
 FG_API fg_model *fg_model_create(fg_module *module, const fg_model_options *options);
 /* Computes T[N, outputs], logits without softmax, for a batch of inputs: the type in the options
- * with a batch dimension. Integer inputs are converted to f32 and scaled. */
+ * with a batch dimension. Language models compute T[N, T, outputs]; tokens may be of any length T.
+ * Other integer inputs are converted to f32 and scaled. */
 FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
 
 #ifdef __cplusplus
@@ -333,6 +413,9 @@ FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
 #define fg_linear_apply(...)     FG_HERE(fg_linear_apply(__VA_ARGS__))
 #define fg_conv_apply(...)       FG_HERE(fg_conv_apply(__VA_ARGS__))
 #define fg_batch_norm_apply(...) FG_HERE(fg_batch_norm_apply(__VA_ARGS__))
+#define fg_norm_apply(...)       FG_HERE(fg_norm_apply(__VA_ARGS__))
+#define fg_embedding_apply(...)  FG_HERE(fg_embedding_apply(__VA_ARGS__))
+#define fg_embedding_logits(...) FG_HERE(fg_embedding_logits(__VA_ARGS__))
 #define fg_flatten_images(...)   FG_HERE(fg_flatten_images(__VA_ARGS__))
 #define fg_model_apply(...)      FG_HERE(fg_model_apply(__VA_ARGS__))
 #endif

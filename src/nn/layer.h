@@ -4,7 +4,7 @@
 #ifndef FGI_NN_LAYER_H
 #define FGI_NN_LAYER_H
 
-#include <fulgurite/nn.h>
+#include <fulgurite/transformer.h>
 #include "base/number.h"
 #include "base/reserved.h"
 
@@ -23,6 +23,15 @@ fg_variable *fgi_layer_vector(fg_module *module, const char *name, int64_t size,
  * sqrt(5). Source: He et al. 2015, "Delving deep into rectifiers", with the gain of a leaky
  * rectifier. */
 fg_variable_options fgi_init_fan_in(int64_t fan_in);
+
+/* The key/value cache of this module itself; NULL: none. */
+fg_kv_cache **fgi_module_kv_cache(fg_module *module);
+fg_module *fgi_module_parent(const fg_module *module);
+/* The cache in use in the module, and the position of the first new element; NULL: none. */
+fg_kv_cache *fgi_kv_cache_in_use(fg_module *module, fg_tensor *out_position);
+/* Stores k or v T[B, T, K, D] of an attention layer's module (which: 0, 1) at the cache's position,
+ * and returns all that it contains, T[B, length, K, D]. */
+fg_tensor fgi_kv_cache_store(fg_kv_cache *cache, fg_module *module, int which, fg_tensor new);
 
 /* Starts an application of the layer. Returns false if there is nothing to compute (x is poison, or
  * the layer was never built); *out is then the result. */

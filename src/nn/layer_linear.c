@@ -33,15 +33,18 @@ fg_linear *fg_linear_create(fg_module *parent, const char *name, const fg_linear
     fg_linear *layer = fgi_layer_create(module, sizeof *layer);
     if (layer == NULL)
         return NULL;
-    const fg_variable_options init = fgi_init_fan_in(o.in);
-    fg_variable_options weight_init = init;
-    weight_init.file_axis[0] = 1;
+    fg_variable_options weight_init = fgi_init_fan_in(o.in), bias_init = weight_init;
+    weight_init.file_axis[0] = o.is_conv1d ? 0 : 1;
+    if (o.init.kind != FG_INIT_ZEROS) {
+        weight_init.init = o.init;
+        bias_init = (fg_variable_options){0};
+    }
     const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {o.in, o.out}};
     layer->module = module;
     layer->in = o.in;
     layer->weight = fg_module_variable(module, "weight", &type, &weight_init);
     if (!o.no_bias)
-        layer->bias = fgi_layer_vector(module, "bias", o.out, &init);
+        layer->bias = fgi_layer_vector(module, "bias", o.out, &bias_init);
     return fg_module_error(module, NULL) == FG_OK ? layer : NULL;
 }
 

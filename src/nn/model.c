@@ -42,6 +42,46 @@ fg_tensor fgi_activate(fgi_activation activation, fg_tensor x)
     return x;
 }
 
+fgi_name fgi_numbered(const char *prefix, int64_t number)
+{
+    fgi_name name;
+    (void)snprintf(name.text, sizeof name.text, "%s%" PRId64, prefix, number);
+    return name;
+}
+
+bool fgi_check_length(fg_module *root, const fg_model_shape *shape, int64_t length)
+{
+    if (shape->input.dim[0] > length)
+        (void)fgi_module_fail(root, FG_EINVAL,
+                              "the samples have %" PRId64 " tokens, but the model has %" PRId64
+                              " positions\nraise model.length",
+                              shape->input.dim[0], length);
+    return fg_module_error(root, NULL) == FG_OK;
+}
+
+bool fgi_check_image(fg_module *root, const fg_model_shape *shape, int64_t least)
+{
+    if (shape->image[0] < least || shape->image[1] < least)
+        (void)fgi_module_fail(root, FG_EINVAL,
+                              "images of %" PRId64 "x%" PRId64 " pixels: expected at least %" PRId64
+                              "\nset data.size",
+                              shape->image[0], shape->image[1], least);
+    return fg_module_error(root, NULL) == FG_OK;
+}
+
+double fgi_drop_path_of(double rate, int64_t i, int64_t n)
+{
+    return n > 1 ? rate * (double)i / (double)(n - 1) : 0;
+}
+
+fg_tensor fgi_positions(fg_module *module, fg_tensor tokens)
+{
+    fg_tensor first;
+    const fg_tensor index =
+        fg_iota(fg_tensor_trace(tokens), FG_S32, 0, FG_DIMS(fg_tensor_dim(tokens, 1)));
+    return fgi_kv_cache_in_use(module, &first) != NULL ? fg_add(index, first) : index;
+}
+
 /* ---- building -------------------------------------------------------------------------------- */
 
 static const fg_model_entry *find_entry(fg_module *root, const char *name)
@@ -152,6 +192,11 @@ fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
     m->scale = fgi_or_default(o->scale, 1.0 / 255);
     if (entry->takes_images && !find_image(root, entry->entry.name, o, m->shape.image))
         return NULL;
+    if (entry->takes_tokens && (o->input.rank != 1 || o->input.dtype != FG_S32)) {
+        char text[96];
+        return fgi_module_fail(root, FG_EINVAL, "%s on %s: expected tokens s32[T]",
+                               entry->entry.name, fg_type_format(&o->input, text, sizeof text));
+    }
     build(m, o);
     return fg_module_error(root, NULL) == FG_OK ? m : NULL;
 }
@@ -171,6 +216,8 @@ fg_tensor fg_flatten_images(fg_tensor x)
 static bool input_matches(const fg_model *model, const fg_type *x)
 {
     bool matches = x->rank == model->shape.input.rank + 1;
+    if (model->entry->takes_tokens) /* sampling computes fewer positions at a time */
+        return matches && x->dtype == FG_S32;
     for (int i = 0; matches && i < model->shape.input.rank; i++)
         matches = x->dim[i + 1] == model->shape.input.dim[i];
     return matches;
@@ -185,7 +232,7 @@ fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
     if (!input_matches(model, fg_tensor_type(x)))
         return fgi_layer_fail(model->root, x, "expected a batch of %s",
                               fg_type_format(&model->shape.input, want, sizeof want));
-    if (!fg_dtype_is_float(fg_tensor_type(x)->dtype))
+    if (!model->entry->takes_tokens && !fg_dtype_is_float(fg_tensor_type(x)->dtype))
         x = fg_mul_scalar(fg_cast(x, fg_trace_float(fg_tensor_trace(x))), model->scale);
     const int64_t *image = model->shape.image;
     if (model->entry->takes_images)

@@ -14,6 +14,23 @@ extern const size_t fgi_loss_row_count;
 extern const fg_model_entry fgi_linear_row;
 extern const fg_loss_entry fgi_cross_entropy_row;
 
+/* "h.3" of "h." and 3. */
+typedef struct fgi_name {
+    char text[64];
+} fgi_name;
+fgi_name fgi_numbered(const char *prefix, int64_t number);
+/* The embedding of positions has at least as many as the tokens of a sample; otherwise the root
+ * keeps an error. */
+bool fgi_check_length(fg_module *root, const fg_model_shape *shape, int64_t length);
+/* Positions of tokens s32[N,T]: s32[T], starting at that of the module's key/value cache. */
+fg_tensor fgi_positions(fg_module *module, fg_tensor tokens);
+
+/* Images have at least this height and width; otherwise the root keeps an error. */
+bool fgi_check_image(fg_module *root, const fg_model_shape *shape, int64_t least);
+/* Stochastic depth of block i of n: from 0 to `rate`. Source: Huang et al. 2016, "Deep networks
+ * with stochastic depth", section 3. */
+double fgi_drop_path_of(double rate, int64_t i, int64_t n);
+
 /* The option `activation`, in the order of its words, and the function with this name. */
 typedef enum fgi_activation {
     FGI_RELU = 0,

@@ -16,7 +16,20 @@
     ROW(fgi_resnext101_32x8d_row)                                                                  \
     ROW(fgi_resnext101_64x4d_row)                                                                  \
     ROW(fgi_wide_resnet50_2_row)                                                                   \
-    ROW(fgi_wide_resnet101_2_row)
+    ROW(fgi_wide_resnet101_2_row)                                                                  \
+    ROW(fgi_gpt2_row)                                                                              \
+    ROW(fgi_llama_row)                                                                             \
+    ROW(fgi_bert_row)                                                                              \
+    ROW(fgi_vit_row)                                                                               \
+    ROW(fgi_vit_tiny_row)                                                                          \
+    ROW(fgi_vit_small_row)                                                                         \
+    ROW(fgi_vit_base_row)                                                                          \
+    ROW(fgi_vit_large_row)                                                                         \
+    ROW(fgi_convnext_row)                                                                          \
+    ROW(fgi_convnext_tiny_row)                                                                     \
+    ROW(fgi_convnext_small_row)                                                                    \
+    ROW(fgi_convnext_base_row)                                                                     \
+    ROW(fgi_convnext_large_row)
 
 #define DECLARE(name) extern const fg_model_entry name;
 ROWS(DECLARE)

@@ -39,6 +39,7 @@ struct fg_module {
     attached *attached;
     size_t modules_below, variables_below; /* in this module and below */
     fg_type output;
+    fg_kv_cache *cache; /* attached; NULL: none */
 };
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -168,6 +169,10 @@ void fg_module_set_precision(fg_module *module, const char *precision)
 }
 
 const char *fg_module_name(const fg_module *module) { return module->name; }
+
+fg_kv_cache **fgi_module_kv_cache(fg_module *module) { return &module->cache; }
+
+fg_module *fgi_module_parent(const fg_module *module) { return module->parent; }
 
 fg_module *fg_module_root(fg_module *module)
 {

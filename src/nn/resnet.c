@@ -169,8 +169,9 @@ static const fg_option options[] = {
     FG_OPTION_ENUM(resnet, stem, "imagenet", "imagenet|small", "small",
                    "First layers. imagenet: 7x7 convolution with stride 2, then max pooling; "
                    "small: 3x3 convolution, for images of about 32x32 pixels."),
-    FG_OPTION(resnet, width, INT, "64", "1..4096", "32",
-              "Channels of the first stage; later stages have 2, 4 and 8 times as many."),
+    FG_OPTION(resnet, width, INT, "auto", "auto|1..65536", "32",
+              "Channels of the first stage; later stages have 2, 4 and 8 times as many.",
+              .automatic = "64"),
 };
 
 /* transformers' ResNetConfig, whose networks have no groups. */

@@ -239,19 +239,24 @@ fg_tensor fg_random_sample_uniform(const fg_sample_key *key, const char *purpose
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-fg_tensor fg_dropout(fg_tensor a, double rate)
+/* a with each element, or each element of dimension 0, set to 0 or scaled. */
+static fg_tensor drop(const char *op, fg_tensor a, double rate, bool is_by_sample)
 {
     fg_trace *trace = fg_tensor_trace(a);
     if (fgi_is_poison(a))
         return a;
-    if (!(rate >= 0 && rate < 1))
-        return fgi_trace_fail(trace, FG_EINVAL, "dropout: rate is %g: expected 0 <= rate < 1",
-                              rate);
-    if (!fg_trace_training(trace) || rate == 0)
-        return a;
     const fg_type *type = fg_tensor_type(a);
-    const fg_tensor bits = fg_random_bits(trace, type->rank, type->dim);
-    const fg_tensor keeps =
-        fg_ge(bits, fgi_full_like(bits, (double)(uint32_t)(rate * 4294967296.0)));
+    if (!(rate >= 0 && rate < 1))
+        return fgi_trace_fail(trace, FG_EINVAL, "%s: rate is %g: expected 0 <= rate < 1", op, rate);
+    if (!fg_trace_training(trace) || rate == 0 || (is_by_sample && type->rank == 0))
+        return a;
+    const fg_tensor bits = fg_random_bits(trace, is_by_sample ? 1 : type->rank, type->dim);
+    fg_tensor keeps = fg_ge(bits, fgi_full_like(bits, (double)(uint32_t)(rate * 4294967296.0)));
+    if (is_by_sample)
+        keeps = fgi_expand(keeps, type->rank - 1, (const int[]){1, 2, 3, 4, 5, 6, 7}, type);
     return fg_where(keeps, fg_mul_scalar(a, 1 / (1 - rate)), fgi_full_like(a, 0));
 }
+
+fg_tensor fg_dropout(fg_tensor a, double rate) { return drop("dropout", a, rate, false); }
+
+fg_tensor fg_drop_path(fg_tensor a, double rate) { return drop("drop_path", a, rate, true); }

@@ -63,6 +63,42 @@ static void parameters(const effect *e, const char *folder)
     fgi_run_task_fini(&task);
 }
 
+/* The program of a model for tokens or for images of 32 x 32 pixels, in training. */
+static char *program_of(const char *name, const char *options)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    char *text = NULL;
+    const bool is_text = strstr("gpt2 llama bert", name) != NULL;
+    const fg_type image = {FG_F32, 3, {32, 32, 3}}, tokens = {FG_S32, 1, {8}};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_model *model = fg_model_create(
+        root,
+        &(fg_model_options){
+            .name = name, .input = is_text ? tokens : image, .outputs = 3, .options = options});
+    fgt_ok(fg_module_error(root, &err));
+    fg_trace_set_training(trace, true);
+    const fg_tensor x = is_text ? fg_zeros(trace, FG_S32, FG_DIMS(2, 8))
+                                : fg_zeros(trace, FG_F32, FG_DIMS(2, 32, 32, 3));
+    const fg_tensor y = fg_model_apply(model, x);
+    fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+    return text;
+}
+
+/* The option changes the program of the model e->train. */
+static void changes_program(const effect *e, const char *folder)
+{
+    (void)folder;
+    char *usual = program_of(e->train, NULL), *changed = program_of(e->train, e->arguments);
+    assert_string_not_equal(usual, changed);
+    fg_free(usual);
+    fg_free(changed);
+}
+
 /* ---- an MLP computed by hand ----------------------------------------------------------------- */
 
 enum { HIDDEN = 2, CLASSES = REFERENCE_CLASSES };
@@ -307,6 +343,24 @@ const effect effects_model[] = {
     {"model.activation", "--model.activation=sigmoid", perceptron},
     {"model.dropout", "--model.dropout=0.5", dropout},
     /* 3x3 in place of 7x7, from 3 channels to 64. */
+    {"model.layers", "{layers: 6}", changes_program, .train = "gpt2"},
+    {"model.heads", "{heads: 6}", changes_program, .train = "gpt2"},
+    {"model.length", "{length: 256}", changes_program, .train = "gpt2"},
+    {"model.width", "{width: 384}", changes_program, .train = "gpt2"},
+    {"model.dropout", "{dropout: 0.1}", changes_program, .train = "gpt2"},
+    {"model.kv_heads", "{kv_heads: 4}", changes_program, .train = "llama"},
+    {"model.head_width", "{head_width: 128}", changes_program, .train = "llama"},
+    {"model.intermediate", "{intermediate: 1024}", changes_program, .train = "llama"},
+    {"model.window", "{window: 4}", changes_program, .train = "llama"},
+    {"model.rotary_base", "{rotary_base: 500000}", changes_program, .train = "llama"},
+    {"model.eps", "{eps: 1e-6}", changes_program, .train = "llama"},
+    {"model.tied", "{tied: true}", changes_program, .train = "llama"},
+    {"model.vocabulary", "{vocabulary: 8192}", changes_program, .train = "bert"},
+    {"model.padding", "{padding: 1}", changes_program, .train = "bert"},
+    {"model.patch", "{patch: 8}", changes_program, .train = "vit"},
+    {"model.drop_path", "{drop_path: 0.1}", changes_program, .train = "vit"},
+    {"model.depths", "{depths: [3, 3, 27, 3]}", changes_program, .train = "convnext"},
+    {"model.widths", "{widths: [40, 80, 160, 320]}", changes_program, .train = "convnext"},
     {"model.stem", RESNET "resnet18 --model.stem=small", parameters,
      .count = 11689512 - (49 - 9) * 3 * 64},
     /* The sum of 9 c_in c_out + 2 c_out over the convolutions, of 8, 16, 32 and 64 channels. */

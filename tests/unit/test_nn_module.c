@@ -459,7 +459,7 @@ static void models_refuse_what_does_not_go(void **state)
     assert_string_equal(
         refused(&(fg_model_options){
             .name = "resnet18", .input = flat, .outputs = 2, .options = "{width: -1}"}),
-        "resnet18.width: expected an integer from 1 to 4096 (for example 32), got '-1'");
+        "resnet18.width: expected an integer from 1 to 65536, or auto (for example 32), got '-1'");
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
                         "lenet: images of 3x9 pixels: expected at least 4");
     assert_string_equal(

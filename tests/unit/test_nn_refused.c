@@ -36,6 +36,100 @@ static void resnet_has_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
+/* The counts are those of timm and transformers, with 1,000 classes, or for these vocabularies. */
+static const struct {
+    const char *name, *options;
+    int64_t outputs, side, count; /* side 0: tokens */
+} published[] = {
+    {"vit_tiny", NULL, 1000, 224, 5717416},
+    {"vit_small", NULL, 1000, 224, 22050664},
+    {"vit_base", NULL, 1000, 224, 86567656},
+    {"vit_large", NULL, 1000, 224, 304326632},
+    {"vit", NULL, 1000, 224, 86567656},
+    {"convnext", NULL, 1000, 224, 28589128},
+    {"convnext_tiny", NULL, 1000, 224, 28589128},
+    {"convnext_small", NULL, 1000, 224, 50223688},
+    {"convnext_base", NULL, 1000, 224, 88591464},
+    {"convnext_large", NULL, 1000, 224, 197767336},
+    {"gpt2", NULL, 50257, 0, 124439808},
+    {"bert", "{length: 512}", 2, 0, 109483778},
+    {"llama", "{layers: 16, width: 2048, heads: 32, kv_heads: 8, intermediate: 8192, tied: true}",
+     128256, 0, 1235814400},
+};
+
+static void models_have_the_sizes_of_published_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        fg_error err = {0};
+        fg_module *root = NULL;
+        const int64_t side = published[i].side;
+        const fg_type images = {FG_F32, 3, {side, side, 3}}, tokens = {FG_S32, 1, {64}};
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        (void)fg_model_create(root, &(fg_model_options){.name = published[i].name,
+                                                        .input = side > 0 ? images : tokens,
+                                                        .outputs = published[i].outputs,
+                                                        .options = published[i].options});
+        fgt_ok(fg_module_error(root, &err));
+        assert_int_equal(fg_module_parameter_count(root), published[i].count);
+        fg_module_destroy(root);
+    }
+}
+
+static const struct {
+    const char *name, *options;
+    fg_type input;
+    const char *says;
+} refused[] = {
+    {"gpt2",
+     "{length: 8}",
+     {FG_S32, 1, {9}},
+     "the samples have 9 tokens, but the model has 8 positions\n"
+     "raise model.length"},
+    {"gpt2",
+     "{heads: 5}",
+     {FG_S32, 1, {8}},
+     "attention 'h.0.attn': width 768, heads 5: both must be given, and heads must divide "
+     "width"},
+    {"llama",
+     "{kv_heads: 5}",
+     {FG_S32, 1, {8}},
+     "attention 'model.layers.0.self_attn': kv_heads 5 do not divide heads 12"},
+    {"llama",
+     "{head_width: 3}",
+     {FG_S32, 1, {8}},
+     "attention 'model.layers.0.self_attn': rotary positions require an even head width, not "
+     "3"},
+    {"bert", NULL, {FG_F32, 1, {8}}, "bert on f32[8]: expected tokens s32[T]"},
+    {"llama", NULL, {FG_S32, 2, {8, 8}}, "llama on s32[8,8]: expected tokens s32[T]"},
+    {"vit",
+     NULL,
+     {FG_F32, 3, {28, 28, 3}},
+     "vit: images of 28x28 pixels: expected multiples of the patch size, 16\n"
+     "set data.size, or model.patch"},
+    {"convnext",
+     NULL,
+     {FG_F32, 3, {28, 28, 3}},
+     "images of 28x28 pixels: expected at least 32\nset data.size"},
+};
+
+static void inputs_and_sizes_of_models_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        fg_error err = {0};
+        fg_module *root = NULL;
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        assert_null(fg_model_create(root, &(fg_model_options){.name = refused[i].name,
+                                                              .input = refused[i].input,
+                                                              .outputs = 2,
+                                                              .options = refused[i].options}));
+        assert_int_equal(fg_module_error(root, &err), FG_EINVAL);
+        assert_string_equal(err.message, refused[i].says);
+        fg_module_destroy(root);
+    }
+}
+
 static void options_of_resnet_are_checked(void **state)
 {
     static const struct {
@@ -46,7 +140,7 @@ static void options_of_resnet_are_checked(void **state)
         {"resnet18", NULL, 0, "model 'resnet18': outputs 0; must be given"},
         {"resnet18", NULL, -1, "model 'resnet18': outputs -1; must be given"},
         {"resnet50", "{width: -1}", 2,
-         "resnet50.width: expected an integer from 1 to 4096 (for example 32), got '-1'"},
+         "resnet50.width: expected an integer from 1 to 65536, or auto (for example 32), got '-1'"},
         {"resnet19", NULL, 2, "unknown model 'resnet19': did you mean 'resnet18'?"},
         {"resnet34", "{stem: smaller}", 2,
          "resnet34.stem: expected one of imagenet|small, got 'smaller': did you mean 'small'?"},
@@ -171,6 +265,8 @@ static void resnet_refuses_other_images(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
+    cmocka_unit_test(models_have_the_sizes_of_published_ones),
+    cmocka_unit_test(inputs_and_sizes_of_models_are_checked),
     cmocka_unit_test(options_of_resnet_are_checked),
     cmocka_unit_test(models_compute_the_activation_of_their_options),
     cmocka_unit_test(resnet_refuses_other_images),

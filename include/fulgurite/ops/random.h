@@ -42,6 +42,9 @@ FG_API fg_tensor fg_random_sample_uniform(const fg_sample_key *key, const char *
 /* Dropout. In training, sets each element to 0 with probability rate, 0 <= rate < 1, and scales the
  * others by 1/(1 - rate); otherwise the identity. Source: Srivastava et al. 2014, "Dropout". */
 FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
+/* Stochastic depth: dropout of whole samples, the elements of dimension 0. Source: Huang et al.
+ * 2016, "Deep networks with stochastic depth"; timm's DropPath. */
+FG_API fg_tensor fg_drop_path(fg_tensor a, double rate);
 
 #ifdef __cplusplus
 }
@@ -53,5 +56,6 @@ FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
 #define fg_random_sample_bits(...)    FG_HERE(fg_random_sample_bits(__VA_ARGS__))
 #define fg_random_sample_uniform(...) FG_HERE(fg_random_sample_uniform(__VA_ARGS__))
 #define fg_dropout(...)               FG_HERE(fg_dropout(__VA_ARGS__))
+#define fg_drop_path(...)             FG_HERE(fg_drop_path(__VA_ARGS__))
 #endif
 #endif

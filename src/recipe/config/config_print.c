@@ -104,6 +104,7 @@ bool fgi_config_is_of_training(const fgi_config_key *key)
                                          "trainer.precision",
                                          "trainer.stochastic_rounding",
                                          "model.dropout",
+                                         "model.drop_path",
                                          "data.augment"};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (strncmp(key->path, sections[i], strlen(sections[i])) == 0)

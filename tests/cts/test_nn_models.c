@@ -1,0 +1,303 @@
+/* test_nn_models.c - models compared with those of transformers and timm in tiny configurations:
+ * names and shapes of variables in files, logits, gradients, 50 steps of AdamW from the same
+ * weights, and sampling with a key/value cache.
+ * Recorded by tests/golden/nn/record_models.py.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/optim.h>
+#include <fulgurite/transformer.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "record.h"
+
+enum { SEED = 11, BATCH = 4, LENGTH = 6, VOCABULARY = 11, CLASSES = 3, STEPS = 50 };
+enum { MOST_VARIABLES = 128, MOST = 1 << 14 };
+
+static fg_client *client;
+static fg_ckpt *record;
+
+typedef struct row {
+    const char *name, *options;
+    int64_t side;          /* of images; 0: tokens */
+    bool classifies_texts; /* one label for each sequence of tokens */
+} row;
+
+static const row rows[] = {
+    {"gpt2", "{layers: 2, width: 16, heads: 2, length: 8, dropout: 0}", 0, false},
+    {"llama", "{layers: 2, width: 16, heads: 4, kv_heads: 2, intermediate: 24}", 0, false},
+    {"bert",
+     "{vocabulary: 11, layers: 2, width: 16, heads: 4, intermediate: 32, length: 8, dropout: 0}", 0,
+     true},
+    {"vit", "{patch: 8, layers: 2, width: 16, heads: 2}", 16, false},
+    {"convnext", "{depths: [1, 1, 2, 1], widths: [8, 12, 16, 20]}", 32, false},
+};
+
+/* ---- counted numbers
+ * ---------------------------------------------------------------------------- */
+
+static float number(uint64_t tag, int64_t i)
+{
+    const fgi_key key = fgi_key_fold(fgi_key_from_seed(SEED), tag);
+    return 2 * fgi_rng_uniform(key, (uint64_t)i) - 1;
+}
+
+static int32_t integer(uint64_t tag, int64_t i, uint32_t below)
+{
+    const fgi_key key = fgi_key_fold(fgi_key_from_seed(SEED), tag);
+    return (int32_t)((uint32_t)fgi_rng_u64(key, (uint64_t)i) % below);
+}
+
+/* The first one is not BERT's padding. */
+static int32_t token_at(int64_t i) { return i % LENGTH == 0 ? 1 : integer(5000, i, VOCABULARY); }
+
+/* ---- one model
+ * ---------------------------------------------------------------------------------- */
+
+typedef struct net {
+    const row *row;
+    fg_module *root;
+    fg_model *model;
+    fg_trace *trace;
+    fg_array *x, *y;
+    fg_variable *variable[MOST_VARIABLES]; /* in the order of the record's table */
+    size_t count;
+} net;
+
+/* Sets a variable as record_models.py does; `shape` is that of the file, "16,8". */
+static void set_variable(fg_variable *v, uint64_t tag, const char *shape)
+{
+    static float file[MOST], own[MOST];
+    fg_error err = {0};
+    const fg_type *type = fg_variable_type(v);
+    const int *axis = fg_variable_file_axis(v);
+    const char *name = fg_variable_name(v), *last = strrchr(name, '.');
+    last = last != NULL ? last + 1 : name;
+    int64_t fan = 1;
+    for (int i = 0; i < type->rank; i++) {
+        char *rest;
+        const int64_t size = strtol(shape, &rest, 10);
+        if (size != type->dim[axis != NULL ? axis[i] : i])
+            fail_msg("%s: dimension %d of the file is %d", name, i, (int)size);
+        fan *= i > 0 ? size : 1;
+        shape = *rest == ',' ? rest + 1 : rest;
+    }
+    assert_int_equal(*shape, '\0');
+    const bool scales =
+        type->rank == 1 && (strcmp(last, "weight") == 0 || strcmp(last, "running_var") == 0);
+    const float spread = type->rank > 1 ? (float)sqrt(3.0 / (double)fan) : scales ? 0.5F : 0.1F;
+    assert_true(fg_type_count(type) <= MOST);
+    for (int64_t i = 0; i < fg_type_count(type); i++)
+        file[i] = (scales ? 1 : 0) + number(tag, i) * spread;
+    fgt_from_file_order(v, file, own);
+    fgt_ok(fg_variable_set(v, own, fg_type_bytes(type), &err));
+}
+
+static void set_variables(net *n)
+{
+    fg_type type;
+    char line[256], *shape;
+    const char *at = fgt_record_get(record, &type, "%s/table", n->row->name);
+    const char *end = at + type.dim[0];
+    n->count = 0;
+    for (; at < end; at = strchr(at, '\n') + 1) {
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        shape = strchr(line, ' ');
+        *shape++ = '\0';
+        fg_variable *v = fg_module_find(n->root, line);
+        if (v == NULL)
+            fail_msg("%s has no variable '%s'", n->row->name, line);
+        set_variable(v, n->count, shape);
+        n->variable[n->count++] = v;
+        assert_true(n->count < MOST_VARIABLES);
+    }
+    size_t saved = 0;
+    for (size_t i = 0; i < fg_module_variable_count(n->root); i++)
+        saved += fg_variable_type(fg_module_variable_at(n->root, i))->rank > 0;
+    assert_int_equal(saved, n->count);
+}
+
+static void make_batch(net *n)
+{
+    static float image[BATCH * 32 * 32 * 3];
+    static int32_t token[BATCH * LENGTH], label[BATCH * LENGTH];
+    fg_error err = {0};
+    const int64_t side = n->row->side;
+    const bool is_sequence = side == 0 && !n->row->classifies_texts;
+    for (int64_t i = 0; i < BATCH * side * side * 3; i++)
+        image[i] = number(5000, i);
+    for (int64_t i = 0; i < BATCH * LENGTH; i++) {
+        token[i] = token_at(i);
+        label[i] = integer(5001, i, is_sequence ? VOCABULARY : CLASSES);
+    }
+    const fg_type images = {FG_F32, 4, {BATCH, side, side, 3}};
+    const fg_type tokens = {FG_S32, 2, {BATCH, LENGTH}}, labels = {FG_S32, 1, {BATCH}};
+    fgt_ok(side > 0 ? fg_array_create(client, &images, image, &n->x, &err)
+                    : fg_array_create(client, &tokens, token, &n->x, &err));
+    fgt_ok(fg_array_create(client, is_sequence ? &tokens : &labels, label, &n->y, &err));
+}
+
+static void begin(net *n, const row *r)
+{
+    fg_error err = {0};
+    *n = (net){.row = r};
+    const fg_type image = {FG_F32, 3, {r->side, r->side, 3}}, tokens = {FG_S32, 1, {LENGTH}};
+    fgt_ok(fg_module_create(NULL, 0, &n->root, &err));
+    fgt_ok(fg_trace_create(client, &n->trace, &err));
+    n->model = fg_model_create(
+        n->root,
+        &(fg_model_options){.name = r->name,
+                            .input = r->side > 0 ? image : tokens,
+                            .outputs = r->side == 0 && !r->classifies_texts ? VOCABULARY : CLASSES,
+                            .options = r->options});
+    fgt_ok(fg_module_error(n->root, &err));
+    set_variables(n);
+    make_batch(n);
+}
+
+static void end(net *n)
+{
+    fg_array_release(n->x);
+    fg_array_release(n->y);
+    fg_trace_destroy(n->trace);
+    fg_module_destroy(n->root);
+}
+
+/* ---- comparisons
+ * --------------------------------------------------------------------------------- */
+
+static void check_logits(const net *n, fg_array *array)
+{
+    static float got[MOST];
+    fg_error err = {0};
+    fg_type type;
+    const double *want = fgt_record_get(record, &type, "%s/logits", n->row->name);
+    assert_int_equal(fg_type_count(&type), fg_type_count(fg_array_type(array)));
+    fgt_ok(fg_array_read(array, got, fg_type_bytes(fg_array_type(array)), &err));
+    for (int64_t i = 0; i < fg_type_count(&type); i++)
+        fgt_close(n->row->name, (double)got[i], want[i], 2e-5, 2e-5);
+}
+
+/* The sum of the elements times counted numbers, compared with the size of its terms. */
+static void check_gradient(const net *n, size_t k, fg_array *array)
+{
+    static float got[MOST], file[MOST];
+    fg_error err = {0};
+    const double *want = fgt_record_get(record, NULL, "%s/grad", n->row->name);
+    const int64_t count = fg_type_count(fg_array_type(array));
+    double sum = 0, size = 0;
+    fgt_ok(fg_array_read(array, got, fg_type_bytes(fg_array_type(array)), &err));
+    fgt_to_file_order(n->variable[k], got, file);
+    for (int64_t i = 0; i < count; i++) {
+        sum += (double)file[i] * (double)number(1000 + k, i);
+        size += pow((double)file[i], 2);
+    }
+    fgt_close(fg_variable_name(n->variable[k]), sum, want[k], 1e-6 + 1e-4 * sqrt(size), 0);
+}
+
+static void check_values(net *n)
+{
+    fg_tensor out[1 + MOST_VARIABLES];
+    fg_array *arrays[1 + MOST_VARIABLES];
+    fg_error err = {0};
+    out[0] = fg_model_apply(n->model, fg_input(n->trace, n->x));
+    const fg_tensor loss = fg_cross_entropy(out[0], fg_input(n->trace, n->y), NULL);
+    fg_grad_variables(loss, n->variable, n->count, &out[1]);
+    fgt_ok(fg_run(n->trace, out, 1 + n->count, arrays, &err));
+    check_logits(n, arrays[0]);
+    fg_array_release(arrays[0]);
+    for (size_t k = 0; k < n->count; k++) {
+        check_gradient(n, k, arrays[1 + k]);
+        fg_array_release(arrays[1 + k]);
+    }
+}
+
+static void check_curve(net *n)
+{
+    fg_error err = {0};
+    const double *want = fgt_record_get(record, NULL, "%s/curve", n->row->name);
+    fg_optimizer *optimizer = fg_adamw_create(n->root, &(fg_adamw_options){.lr = 1e-3});
+    fg_trace_set_training(n->trace, true);
+    for (int step = 0; step < STEPS; step++) {
+        char text[64];
+        float loss = 0;
+        const fg_tensor logits = fg_model_apply(n->model, fg_input(n->trace, n->x));
+        const fg_tensor mean = fg_cross_entropy(logits, fg_input(n->trace, n->y), NULL);
+        fg_optimizer_minimize(optimizer, mean);
+        fgt_ok(fg_run_f32(n->trace, mean, &loss, &err));
+        (void)snprintf(text, sizeof text, "%s: loss of step %d", n->row->name, step);
+        fgt_close(text, (double)loss, want[step], 0, 1e-3);
+    }
+}
+
+static void models_are_those_of_their_libraries(void **state)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        net n;
+        begin(&n, &rows[i]);
+        check_values(&n);
+        check_curve(&n);
+        end(&n);
+    }
+}
+
+/* The logits of `count` tokens of each sequence, after `first` tokens that the cache contains. */
+static void sample(net *n, fg_kv_cache *cache, int first, int count)
+{
+    static float got[MOST];
+    int32_t token[BATCH * LENGTH];
+    fg_error err = {0};
+    fg_array *x = NULL, *y = NULL;
+    fg_scalar position = {.dtype = FG_S32, .value.s32 = first};
+    const double *want = fgt_record_get(record, NULL, "%s/logits", n->row->name);
+    for (int i = 0; i < BATCH * count; i++)
+        token[i] = token_at(i / count * LENGTH + first + i % count);
+    fgt_ok(fg_array_create(client, &(fg_type){FG_S32, 2, {BATCH, count}}, token, &x, &err));
+    fg_kv_cache_begin(cache, fg_scalar_value(n->trace, &position));
+    const fg_tensor logits = fg_model_apply(n->model, fg_input(n->trace, x));
+    fg_kv_cache_end(cache);
+    fgt_ok(fg_run(n->trace, &logits, 1, &y, &err));
+    fgt_ok(fg_array_read(y, got, fg_type_bytes(fg_array_type(y)), &err));
+    for (int i = 0; i < BATCH * count * VOCABULARY; i++) {
+        const int at = i / VOCABULARY, place = at / count * LENGTH + first + at % count;
+        fgt_close("logit", (double)got[i], want[place * VOCABULARY + i % VOCABULARY], 2e-5, 2e-5);
+    }
+    fg_array_release(x);
+    fg_array_release(y);
+}
+
+static void a_cache_replaces_earlier_tokens(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        net n;
+        begin(&n, &rows[i]);
+        fg_kv_cache *cache = fg_kv_cache_create(n.root, BATCH, LENGTH);
+        sample(&n, cache, 0, 4);
+        sample(&n, cache, 4, 1);
+        sample(&n, cache, 5, 1);
+        end(&n);
+    }
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    return fgt_record_begin("nn/models.safetensors", &client, &record);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    return fgt_record_end(client, record);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(models_are_those_of_their_libraries),
+    cmocka_unit_test(a_cache_replaces_earlier_tokens),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
