@@ -2,7 +2,7 @@
  *
  * Each family of operations has its own header, and this one includes all of them: ops/constant.h,
  * elementwise.h, select.h, shape.h, gather.h, reduce.h, dot.h (matrix multiplication), conv.h,
- * pool.h, resample.h, random.h, padding.h (batches with padding rows) and loss.h.
+ * linalg.h, pool.h, resample.h, random.h, padding.h (batches with padding rows) and loss.h.
  *
  * These rules apply to every operation:
  *   - T is any floating dtype (f32, bf16, f16, f64) unless stated otherwise. Operands with the same
@@ -27,6 +27,7 @@
 #include <fulgurite/ops/dot.h>
 #include <fulgurite/ops/elementwise.h>
 #include <fulgurite/ops/gather.h>
+#include <fulgurite/ops/linalg.h>
 #include <fulgurite/ops/loss.h>
 #include <fulgurite/ops/padding.h>
 #include <fulgurite/ops/pool.h>

@@ -127,6 +127,13 @@ fgi_value fgi_build_binary(fgi_builder *b, const char *name, fgi_value x, fgi_va
     return fgi_build(b, &x.type, name, NULL, 2, (const fgi_value[]){x, y});
 }
 
+fgi_value fgi_build_convert(fgi_builder *b, fgi_value x, fg_dtype dtype)
+{
+    fg_type type = x.type;
+    type.dtype = dtype;
+    return x.type.dtype == dtype ? x : fgi_build(b, &type, "convert", NULL, 1, &x);
+}
+
 fgi_value fgi_build_index(fgi_builder *b, const char *name, fgi_value x, int64_t constant)
 {
     return fgi_build_binary(b, name, x, fgi_build_splat(b, &index_type, (double)constant));

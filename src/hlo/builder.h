@@ -63,6 +63,8 @@ fgi_value fgi_build_iota(fgi_builder *b, const fg_type *type, int axis);
 /* name(x), name(x, y): of the type of x. */
 fgi_value fgi_build_unary(fgi_builder *b, const char *name, fgi_value x);
 fgi_value fgi_build_binary(fgi_builder *b, const char *name, fgi_value x, fgi_value y);
+/* x in another dtype; x itself if it has that. */
+fgi_value fgi_build_convert(fgi_builder *b, fgi_value x, fg_dtype dtype);
 /* name(x, constant): both s32[]. */
 fgi_value fgi_build_index(fgi_builder *b, const char *name, fgi_value x, int64_t constant);
 /* bool with the shape of x; direction: "EQ", "LT" ... */
@@ -110,6 +112,8 @@ void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value
  * `body`, "add", or replaced if it is NULL. `attributes` is freed. */
 void fgi_build_scatter(fgi_builder *b, const fgi_value *result, const char *body, fgi_value x,
                        fgi_value index, fgi_value source, fgi_buf *attributes);
+/* The positions of the elements of x u32[n] in ascending order, s32[n]. */
+fgi_value fgi_build_order(fgi_builder *b, fgi_value x);
 /* A loop of `count` iterations. Iteration i (s32[]) receives the values of `state` and leaves the
  * next values there, of the same types; it may use no other values except those that it creates.
  * Afterwards `state` has the final values. */

@@ -173,6 +173,30 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
     return sum(b, &type, "reduce_window", x, &text);
 }
 
+/* A sort of two operands by the first. */
+fgi_value fgi_build_order(fgi_builder *b, fgi_value x)
+{
+    fg_type type = x.type;
+    type.dtype = FG_S32;
+    fgi_value all[2] = {x, fgi_build_iota(b, &type, 0)};
+    fgi_value result[2] = {fgi_build_value(b, &x.type), fgi_build_value(b, &type)};
+    fgi_value side[4] = {{.type.dtype = x.type.dtype},
+                         {.type.dtype = x.type.dtype},
+                         {.type.dtype = FG_S32},
+                         {.type.dtype = FG_S32}};
+    put_head(b, 2, result, "sort", 2, all);
+    put_arguments(b, 4, side);
+    const fgi_value is_less = fgi_build_compare(b, "LT", side[0], side[1]);
+    put_return(b, 1, &is_less);
+    fgi_buf_puts(b->out, "    }) {dimension = 0 : i64, is_stable = true} : (");
+    put_types(b->out, 2, all);
+    fgi_buf_puts(b->out, ") -> (");
+    put_types(b->out, 2, result);
+    fgi_buf_putc(b->out, ')');
+    fgi_build_end(b);
+    return result[1];
+}
+
 /* ---- loops ----------------------------------------------------------------------------------- */
 
 /* The region that computes whether there is another iteration. */

@@ -20,7 +20,7 @@ typedef struct problem {
 
 static problem problem_of(const fgi_emit *e, fgi_conv_window window)
 {
-    return (problem){e, e->node->attr, window, e->node->type};
+    return (problem){e, e->node->attr, window, fgi_conv_type(e)};
 }
 
 /* ---- depthwise convolutions as sums of shifted images ---------------------------------------- */
@@ -29,7 +29,8 @@ static problem problem_of(const fgi_emit *e, fgi_conv_window window)
 static bool is_depthwise(const fgi_emit *e, const fg_type *x)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    return attr->groups > 1 && x->dim[3] == attr->groups && attr->k_size[1] <= MOST_TAPS;
+    return attr->dims == 2 && attr->groups > 1 && x->dim[x->rank - 1] == attr->groups &&
+           attr->k_size[1] <= MOST_TAPS;
 }
 
 static bool y_is_depthwise(const fgi_emit *e) { return is_depthwise(e, &e->node->in[0]->type); }
@@ -37,7 +38,14 @@ static bool y_is_depthwise(const fgi_emit *e) { return is_depthwise(e, &e->node-
 static bool dx_is_depthwise(const fgi_emit *e)
 {
     const fg_type *x = &e->node->type, *dy = &e->node->in[0]->type;
-    return is_depthwise(e, x) && dy->dim[3] == x->dim[3];
+    return is_depthwise(e, x) &&
+           dy->dim[dy->rank - 1] == ((const fgi_conv_attr *)e->node->attr)->groups;
+}
+
+/* 16-bit floats as f32, in which products are added up. */
+static fgi_value in_f32(fgi_builder *b, fgi_value x)
+{
+    return fgi_build_convert(b, x, fgi_is_half(x.type.dtype) ? FG_F32 : x.type.dtype);
 }
 
 /* x with padding around and between its elements, and `wide` copies of each channel. */
@@ -115,14 +123,16 @@ static void add_row(fgi_builder *b, const void *context, fgi_value i, fgi_value 
  * too much code, one kernel row at a time. */
 static fgi_value shifted(fgi_builder *b, const void *context, const fgi_value *in)
 {
-    const problem *p = context;
-    const fgi_value x = in[0], k = in[1];
-    const fgi_value image = padded(b, x, &p->window, p->y.dim[3] / x.type.dim[3]);
+    const fg_dtype dtype = in[0].type.dtype;
+    const fgi_value x = in_f32(b, in[0]), k = in_f32(b, in[1]);
+    problem p = *(const problem *)context;
+    p.y.dtype = x.type.dtype;
+    const fgi_value image = padded(b, x, &p.window, p.y.dim[3] / x.type.dim[3]);
     if (k.type.dim[0] * k.type.dim[1] <= MOST_TAPS)
-        return add_taps(b, p, NULL, image, k);
-    fgi_value state[ROW_STATE] = {fgi_build_splat(b, &p->y, 0), image, k};
-    fgi_build_loop(b, k.type.dim[0], ROW_STATE, state, add_row, p);
-    return state[SUM];
+        return fgi_build_convert(b, add_taps(b, &p, NULL, image, k), dtype);
+    fgi_value state[ROW_STATE] = {fgi_build_splat(b, &p.y, 0), image, k};
+    fgi_build_loop(b, k.type.dim[0], ROW_STATE, state, add_row, &p);
+    return fgi_build_convert(b, state[SUM], dtype);
 }
 
 /* A sum of shifted and scaled images as a separate function: k is [kh,kw,1,Co]. Otherwise a loop
@@ -132,23 +142,24 @@ static void emit_shifted(fgi_emit *e, fgi_value x, fgi_value k, fgi_conv_window 
     const fgi_value in[] = {x, k};
     const problem p = problem_of(e, w);
     const bool is_point = k.type.dim[0] * k.type.dim[1] == 1;
-    fgi_emit_become(e, is_point ? shifted(&e->b, &p, in)
+    fgi_conv_become(e, is_point ? shifted(&e->b, &p, in)
                                 : fgi_build_call(&e->b, &p.y, 2, in, shifted, &p));
 }
 
 static void emit_depthwise_y(fgi_emit *e)
 {
-    emit_shifted(e, fgi_emit_in(e, 0), fgi_emit_in(e, 1), fgi_conv_window_y(e->node->attr));
+    emit_shifted(e, fgi_conv_in(e, 0), fgi_conv_in(e, 1), fgi_conv_window_y(e->node->attr));
 }
 
 static fgi_value reversed(fgi_emit *e)
 {
-    return fgi_build_reverse(&e->b, fgi_emit_in(e, 1), 2, (const int64_t[]){0, 1});
+    const fgi_value k = fgi_conv_in(e, 1);
+    return fgi_build_reverse(&e->b, k, k.type.rank - 2, (const int64_t[]){0, 1, 2});
 }
 
 static void emit_depthwise_dx(fgi_emit *e)
 {
-    const fgi_value dy = fgi_emit_in(e, 0);
+    const fgi_value dy = fgi_conv_in(e, 0);
     const fgi_value k = reversed(e);
     emit_shifted(e, dy, k, fgi_conv_window_dx(e->node->attr, &dy.type.dim[1]));
 }
@@ -180,7 +191,7 @@ static void add_tap(fgi_builder *b, const void *context, fgi_value i, fgi_value 
 /* The kernel's gradient, element by element. */
 static void emit_depthwise_dk(fgi_emit *e)
 {
-    const fgi_value x = fgi_emit_in(e, 0), dy = fgi_emit_in(e, 1);
+    const fgi_value x = in_f32(&e->b, fgi_conv_in(e, 0)), dy = in_f32(&e->b, fgi_conv_in(e, 1));
     const problem p = problem_of(e, fgi_conv_window_y(e->node->attr));
     const int64_t outputs = dy.type.dim[3], taps = p.attr->k_size[0] * p.attr->k_size[1];
     const fg_type all = {dy.type.dtype, 2, {taps, outputs}};
@@ -188,32 +199,33 @@ static void emit_depthwise_dk(fgi_emit *e)
     state[DK_IMAGE] = padded(&e->b, x, &p.window, outputs / x.type.dim[3]);
     state[DK_DY] = dy;
     fgi_build_loop(&e->b, taps, DK_STATE, state, add_tap, &p);
-    fgi_emit_become(e, fgi_build_reshape(&e->b, state[TAPS], 4, e->node->type.dim));
+    const fgi_value dk = fgi_build_convert(&e->b, state[TAPS], p.y.dtype);
+    fgi_conv_become(e, fgi_build_reshape(&e->b, dk, 4, p.y.dim));
 }
 
-const fgi_lowering fgi_conv2d_depthwise_cpu = {.op = &fgi_conv2d,
-                                               .platform = FGI_CPU,
-                                               .rule = "depthwise",
-                                               .applies = y_is_depthwise,
-                                               .emit = emit_depthwise_y};
-const fgi_lowering fgi_conv2d_dx_depthwise_cpu = {.op = &fgi_conv2d_dx,
-                                                  .platform = FGI_CPU,
-                                                  .rule = "depthwise",
-                                                  .applies = dx_is_depthwise,
-                                                  .emit = emit_depthwise_dx};
-const fgi_lowering fgi_conv2d_dk_depthwise_cpu = {.op = &fgi_conv2d_dk,
-                                                  .platform = FGI_CPU,
-                                                  .rule = "depthwise",
-                                                  .applies = y_is_depthwise,
-                                                  .emit = emit_depthwise_dk};
+const fgi_lowering fgi_conv_depthwise_cpu = {.op = &fgi_conv,
+                                             .platform = FGI_CPU,
+                                             .rule = "depthwise",
+                                             .applies = y_is_depthwise,
+                                             .emit = emit_depthwise_y};
+const fgi_lowering fgi_conv_dx_depthwise_cpu = {.op = &fgi_conv_dx,
+                                                .platform = FGI_CPU,
+                                                .rule = "depthwise",
+                                                .applies = dx_is_depthwise,
+                                                .emit = emit_depthwise_dx};
+const fgi_lowering fgi_conv_dk_depthwise_cpu = {.op = &fgi_conv_dk,
+                                                .platform = FGI_CPU,
+                                                .rule = "depthwise",
+                                                .applies = y_is_depthwise,
+                                                .emit = emit_depthwise_dk};
 
 /* ---- dx with a reversed kernel --------------------------------------------------------------- */
 
 /* The kernel is reversed by a separate operation, because a reversed window is a scalar loop. */
 static void emit_reversed_dx(fgi_emit *e) { fgi_conv_emit_dx_of(e, reversed(e), false); }
 
-const fgi_lowering fgi_conv2d_dx_reverse_cpu = {
-    .op = &fgi_conv2d_dx, .platform = FGI_CPU, .rule = "reversed-kernel", .emit = emit_reversed_dx};
+const fgi_lowering fgi_conv_dx_reverse_cpu = {
+    .op = &fgi_conv_dx, .platform = FGI_CPU, .rule = "reversed-kernel", .emit = emit_reversed_dx};
 
 /* ---- dk in chunks of the batch --------------------------------------------------------------- */
 
@@ -222,10 +234,10 @@ const fgi_lowering fgi_conv2d_dx_reverse_cpu = {
 static int64_t chunk_of(const fgi_emit *e)
 {
     const fg_type *dy = &e->node->in[1]->type;
-    const int64_t devices = e->batch_shards, pixels = dy->dim[1] * dy->dim[2];
-    const int64_t each = dy->dim[0] / devices;
-    const bool is_chunked = dy->dim[0] % devices == 0 && each > CHUNK && each % CHUNK == 0 &&
-                            pixels >= CHUNK_LEAST_PIXELS;
+    const int64_t devices = e->batch_shards, each = dy->dim[0] / devices;
+    const int64_t pixels = dy->dim[1] * (dy->rank > 3 ? dy->dim[2] : 1);
+    const bool is_chunked = dy->rank < 5 && dy->dim[0] % devices == 0 && each > CHUNK &&
+                            each % CHUNK == 0 && pixels >= CHUNK_LEAST_PIXELS;
     return is_chunked ? CHUNK : 0;
 }
 
@@ -260,7 +272,9 @@ static void add_chunk(fgi_builder *b, const void *context, fgi_value i, fgi_valu
     const fgi_value first = fgi_build_index(b, "multiply", i, CHUNK);
     const fgi_value dy = samples(b, state[DY], first);
     const fgi_value x = samples(b, state[X], first);
-    const fgi_value term = fgi_conv_dense_dk(b, &state[DK].type, x, dy, &p->window);
+    fg_type type = state[DK].type;
+    type.dtype = x.type.dtype;
+    const fgi_value term = in_f32(b, fgi_conv_dense_dk(b, &type, x, dy, &p->window));
     state[DK] = fgi_build_binary(b, "add", state[DK], term);
 }
 
@@ -273,7 +287,7 @@ static fgi_value dense_dk(fgi_builder *b, const fgi_emit *e, const fg_type *type
     const int64_t devices = e->batch_shards, chunk = chunk_of(e);
     if (chunk == 0 || !fgi_rule_is_on(e->client, chunk_rule))
         return fgi_conv_dense_dk(b, type, x, dy, &p.window);
-    fgi_value state[DENSE_STATE] = {fgi_build_splat(b, type, 0)};
+    fgi_value state[DENSE_STATE] = {in_f32(b, fgi_build_splat(b, type, 0))};
     state[X] = shares(b, x, devices);
     state[DY] = shares(b, dy, devices);
     const int64_t chunks = dy.type.dim[0] / devices / chunk;
@@ -281,25 +295,28 @@ static fgi_value dense_dk(fgi_builder *b, const fgi_emit *e, const fg_type *type
         fgi_build_loop(b, chunks, DENSE_STATE, state, add_chunk, &p);
     for (int64_t i = 0; i < chunks && chunks <= MOST_CHUNKS; i++)
         add_chunk(b, &p, fgi_build_splat(b, &(fg_type){.dtype = FG_S32}, (double)i), state);
-    return state[DK];
+    return fgi_build_convert(b, state[DK], type->dtype);
 }
 
 static void emit_dense_dk(fgi_emit *e)
 {
-    fgi_emit_become(e, dense_dk(&e->b, e, &e->node->type, fgi_emit_in(e, 0), fgi_emit_in(e, 1)));
+    const fg_type type = fgi_conv_type(e);
+    const fgi_value x = fgi_conv_in(e, 0), dy = fgi_conv_in(e, 1);
+    fgi_conv_become(e, dense_dk(&e->b, e, &type, x, dy));
 }
 
-const fgi_lowering fgi_conv2d_dk_chunks_cpu = {.op = &fgi_conv2d_dk,
-                                               .platform = FGI_CPU,
-                                               .rule = chunk_rule,
-                                               .applies = has_chunks,
-                                               .emit = emit_dense_dk};
+const fgi_lowering fgi_conv_dk_chunks_cpu = {.op = &fgi_conv_dk,
+                                             .platform = FGI_CPU,
+                                             .rule = chunk_rule,
+                                             .applies = has_chunks,
+                                             .emit = emit_dense_dk};
 
 /* ---- dk group by group ----------------------------------------------------------------------- */
 
 static bool has_groups(const fgi_emit *e)
 {
-    return ((const fgi_conv_attr *)e->node->attr)->groups > 1;
+    const fgi_conv_attr *attr = e->node->attr;
+    return attr->dims == 2 && attr->groups > 1;
 }
 
 /* The channels of group i; groups are contiguous. */
@@ -334,15 +351,16 @@ static void put_group(fgi_builder *b, const void *context, fgi_value i, fgi_valu
 /* Groups are processed one by one: as one operation they are a scalar loop. */
 static void emit_grouped_dk(fgi_emit *e)
 {
-    const problem p = {.e = e, .attr = e->node->attr};
-    fgi_value state[DENSE_STATE] = {fgi_build_splat(&e->b, &e->node->type, 0), fgi_emit_in(e, 0),
-                                    fgi_emit_in(e, 1)};
+    const problem p = problem_of(e, (fgi_conv_window){0});
+    fgi_value state[DENSE_STATE] = {fgi_build_splat(&e->b, &p.y, 0)};
+    state[X] = fgi_conv_in(e, 0);
+    state[DY] = fgi_conv_in(e, 1);
     fgi_build_loop(&e->b, p.attr->groups, DENSE_STATE, state, put_group, &p);
-    fgi_emit_become(e, state[DK]);
+    fgi_conv_become(e, state[DK]);
 }
 
-const fgi_lowering fgi_conv2d_dk_groups_cpu = {.op = &fgi_conv2d_dk,
-                                               .platform = FGI_CPU,
-                                               .rule = "group-by-group",
-                                               .applies = has_groups,
-                                               .emit = emit_grouped_dk};
+const fgi_lowering fgi_conv_dk_groups_cpu = {.op = &fgi_conv_dk,
+                                             .platform = FGI_CPU,
+                                             .rule = "group-by-group",
+                                             .applies = has_groups,
+                                             .emit = emit_grouped_dk};

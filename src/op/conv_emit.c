@@ -7,10 +7,56 @@
 #include "hlo/mlir.h"
 #include "op/conv.h"
 
+/* ---- images of one dimension ---------------------------------------------------------------- */
+
+static bool is_kernel(const fgi_node *node, int i)
+{
+    return node->op == &fgi_conv_dk ? i < 0 : i == 1;
+}
+
+/* The type of operand i, or of the result if i is -1, with the dimensions of the window. */
+static fg_type lifted(const fgi_emit *e, int i)
+{
+    fg_type type = i < 0 ? e->node->type : e->node->in[i]->type;
+    const int at = is_kernel(e->node, i) ? 0 : 1;
+    if (((const fgi_conv_attr *)e->node->attr)->rank != 1)
+        return type;
+    for (int d = type.rank++; d > at; d--)
+        type.dim[d] = type.dim[d - 1];
+    type.dim[at] = 1;
+    return type;
+}
+
+fg_type fgi_conv_type(const fgi_emit *e) { return lifted(e, -1); }
+
+fgi_value fgi_conv_in(fgi_emit *e, int i)
+{
+    const fgi_value value = fgi_emit_in(e, i);
+    const fg_type type = lifted(e, i);
+    return type.rank == value.type.rank ? value
+                                        : fgi_build_reshape(&e->b, value, type.rank, type.dim);
+}
+
+void fgi_conv_become(fgi_emit *e, fgi_value value)
+{
+    const fg_type *type = &e->node->type;
+    if (type->rank != value.type.rank)
+        value = fgi_build_reshape(&e->b, value, type->rank, type->dim);
+    fgi_emit_become(e, value);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static fgi_conv_window window_of(const fgi_conv_attr *attr, fgi_conv_roles roles)
+{
+    return (fgi_conv_window){
+        .dims = (int)attr->dims, .feature_groups = 1, .batch_groups = 1, .roles = roles};
+}
+
 fgi_conv_window fgi_conv_window_y(const fgi_conv_attr *attr)
 {
-    fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_Y};
-    for (int i = 0; i < 2; i++) {
+    fgi_conv_window w = window_of(attr, FGI_CONV_Y);
+    for (int i = 0; i < w.dims; i++) {
         w.stride[i] = attr->stride[i];
         w.low[i] = attr->low[i];
         w.high[i] = attr->high[i];
@@ -23,8 +69,8 @@ fgi_conv_window fgi_conv_window_y(const fgi_conv_attr *attr)
 /* Each element of dy is propagated to its window: dy is dilated by the stride. */
 fgi_conv_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size)
 {
-    fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DX};
-    for (int i = 0; i < 2; i++) {
+    fgi_conv_window w = window_of(attr, FGI_CONV_DX);
+    for (int i = 0; i < w.dims; i++) {
         const int64_t taps = fgi_extent(attr->k_size[i], attr->dilation[i]);
         w.stride[i] = 1;
         w.lhs_dilation[i] = attr->stride[i];
@@ -39,8 +85,8 @@ fgi_conv_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_s
  * becomes the feature dimension that is contracted. */
 fgi_conv_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size)
 {
-    fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DK};
-    for (int i = 0; i < 2; i++) {
+    fgi_conv_window w = window_of(attr, FGI_CONV_DK);
+    for (int i = 0; i < w.dims; i++) {
         w.stride[i] = attr->dilation[i];
         w.lhs_dilation[i] = 1;
         w.rhs_dilation[i] = attr->stride[i];
@@ -55,31 +101,48 @@ fgi_conv_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_s
 fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_value rhs,
                         const fgi_conv_window *w)
 {
+    static const char *const roles[][2] = {
+        [FGI_CONV_Y] = {"[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]",
+                        "[b, 0, 1, 2, f]x[0, 1, 2, i, o]->[b, 0, 1, 2, f]"},
+        [FGI_CONV_DX] = {"[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]",
+                         "[b, 0, 1, 2, f]x[0, 1, 2, o, i]->[b, 0, 1, 2, f]"},
+        [FGI_CONV_DK] = {"[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]",
+                         "[f, 0, 1, 2, b]x[i, 0, 1, 2, o]->[0, 1, 2, b, f]"}};
     fgi_buf text = {0};
     fgi_buf_puts(&text, "window_strides = ");
-    fgi_mlir_array(&text, 2, w->stride);
+    fgi_mlir_array(&text, w->dims, w->stride);
     fgi_buf_puts(&text, ", padding = ");
-    fgi_mlir_pairs(&text, 2, w->low, w->high);
+    fgi_mlir_pairs(&text, w->dims, w->low, w->high);
     fgi_buf_puts(&text, ", lhs_dilation = ");
-    fgi_mlir_array(&text, 2, w->lhs_dilation);
+    fgi_mlir_array(&text, w->dims, w->lhs_dilation);
     fgi_buf_puts(&text, ", rhs_dilation = ");
-    fgi_mlir_array(&text, 2, w->rhs_dilation);
+    fgi_mlir_array(&text, w->dims, w->rhs_dilation);
     if (w->is_reversed)
-        fgi_buf_puts(&text, ", window_reversal = array<i1: true, true>");
+        fgi_buf_printf(&text, ", window_reversal = array<i1: true, true%s>",
+                       w->dims == 3 ? ", true" : "");
     fgi_buf_printf(&text,
                    ", dimension_numbers = #stablehlo.conv<%s>, feature_group_count = %" PRId64
                    " : i64, batch_group_count = %" PRId64 " : i64",
-                   w->dims, w->feature_groups, w->batch_groups);
+                   roles[w->roles][w->dims - 2], w->feature_groups, w->batch_groups);
     return fgi_build_text(b, type, "convolution", &text, 2, (const fgi_value[]){lhs, rhs});
 }
 
 /* [kh,kw,C/g,Co] -> [kh,kw,Co/g,C]: the kernel for the gradient of x. */
 static fgi_value transposed(fgi_builder *b, fgi_value k, int64_t groups)
 {
-    const int64_t *d = k.type.dim, in = d[2], out = d[3] / groups;
-    const fgi_value split = fgi_build_reshape(b, k, 5, (int64_t[]){d[0], d[1], in, groups, out});
-    const fgi_value swapped = fgi_build_transpose(b, split, (const int64_t[]){0, 1, 4, 3, 2});
-    return fgi_build_reshape(b, swapped, 4, (int64_t[]){d[0], d[1], out, groups * in});
+    const int n = k.type.rank - 2;
+    fg_type split = k.type, whole = k.type;
+    int64_t order[FG_MAX_RANK] = {0, 1, 2};
+    split.rank++;
+    split.dim[n + 1] = groups;
+    split.dim[n + 2] = k.type.dim[n + 1] / groups;
+    order[n] = n + 2;
+    order[n + 1] = n + 1;
+    order[n + 2] = n;
+    whole.dim[n] = split.dim[n + 2];
+    whole.dim[n + 1] = groups * k.type.dim[n];
+    const fgi_value parts = fgi_build_reshape(b, k, split.rank, split.dim);
+    return fgi_build_reshape(b, fgi_build_transpose(b, parts, order), whole.rank, whole.dim);
 }
 
 /* With the dimensions in the order that XLA's backends use. The CPU backend transposes other orders
@@ -87,16 +150,21 @@ static fgi_value transposed(fgi_builder *b, fgi_value k, int64_t groups)
 fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fgi_value dy,
                             const fgi_conv_window *window)
 {
+    const int n = window->dims;
     fgi_conv_window w = *window;
     fg_type turned = *type;
-    w.dims = FGI_CONV_Y;
-    turned.dim[0] = type->dim[2];
-    turned.dim[1] = type->dim[0];
-    turned.dim[2] = type->dim[1];
-    x = fgi_build_transpose(b, x, (const int64_t[]){3, 1, 2, 0});
-    dy = fgi_build_transpose(b, dy, (const int64_t[]){1, 2, 0, 3});
-    const fgi_value dk = fgi_conv_line(b, &turned, x, dy, &w);
-    return fgi_build_transpose(b, dk, (const int64_t[]){1, 2, 0, 3});
+    int64_t swap[FG_MAX_RANK] = {n + 1, 1, 2}, first_to_last[FG_MAX_RANK], back[FG_MAX_RANK];
+    w.roles = FGI_CONV_Y;
+    for (int i = 0; i < n; i++) {
+        turned.dim[i + 1] = type->dim[i];
+        swap[i + 1] = first_to_last[i] = back[i] = i + 1;
+    }
+    turned.dim[0] = type->dim[n];
+    swap[n + 1] = first_to_last[n] = back[n] = 0;
+    first_to_last[n + 1] = back[n + 1] = n + 1;
+    x = fgi_build_transpose(b, x, swap);
+    dy = fgi_build_transpose(b, dy, first_to_last);
+    return fgi_build_transpose(b, fgi_conv_line(b, &turned, x, dy, &w), back);
 }
 
 /* ---- the three ------------------------------------------------------------------------------- */
@@ -106,32 +174,35 @@ void fgi_conv_emit_y(fgi_emit *e)
     const fgi_conv_attr *attr = e->node->attr;
     fgi_conv_window w = fgi_conv_window_y(attr);
     w.feature_groups = attr->groups;
-    const fgi_value x = fgi_emit_in(e, 0), k = fgi_emit_in(e, 1);
-    fgi_emit_become(e, fgi_conv_line(&e->b, &e->node->type, x, k, &w));
+    const fg_type type = fgi_conv_type(e);
+    const fgi_value x = fgi_conv_in(e, 0), k = fgi_conv_in(e, 1);
+    fgi_conv_become(e, fgi_conv_line(&e->b, &type, x, k, &w));
 }
 
 void fgi_conv_emit_dx_of(fgi_emit *e, fgi_value k, bool reverses)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    const fgi_value dy = fgi_emit_in(e, 0);
+    const fg_type type = fgi_conv_type(e);
+    const fgi_value dy = fgi_conv_in(e, 0);
     fgi_conv_window w = fgi_conv_window_dx(attr, &dy.type.dim[1]);
     w.is_reversed = reverses;
     if (attr->groups > 1) {
         k = transposed(&e->b, k, attr->groups);
-        w.dims = FGI_CONV_Y;
+        w.roles = FGI_CONV_Y;
         w.feature_groups = attr->groups;
     }
-    fgi_emit_become(e, fgi_conv_line(&e->b, &e->node->type, dy, k, &w));
+    fgi_conv_become(e, fgi_conv_line(&e->b, &type, dy, k, &w));
 }
 
-void fgi_conv_emit_dx(fgi_emit *e) { fgi_conv_emit_dx_of(e, fgi_emit_in(e, 1), true); }
+void fgi_conv_emit_dx(fgi_emit *e) { fgi_conv_emit_dx_of(e, fgi_conv_in(e, 1), true); }
 
 void fgi_conv_emit_dk(fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    const fgi_value x = fgi_emit_in(e, 0), dy = fgi_emit_in(e, 1);
+    const fg_type type = fgi_conv_type(e);
+    const fgi_value x = fgi_conv_in(e, 0), dy = fgi_conv_in(e, 1);
     fgi_conv_window w = fgi_conv_window_dk(attr, &dy.type.dim[1]);
     w.batch_groups = attr->groups;
-    fgi_emit_become(e, attr->groups == 1 ? fgi_conv_dense_dk(&e->b, &e->node->type, x, dy, &w)
-                                         : fgi_conv_line(&e->b, &e->node->type, x, dy, &w));
+    fgi_conv_become(e, attr->groups == 1 ? fgi_conv_dense_dk(&e->b, &type, x, dy, &w)
+                                         : fgi_conv_line(&e->b, &type, x, dy, &w));
 }

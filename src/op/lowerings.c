@@ -6,12 +6,12 @@
 
 const fgi_lowering *const fgi_lowerings[] = {
     /* convolutions: conv_cpu.c */
-    &fgi_conv2d_depthwise_cpu,
-    &fgi_conv2d_dx_depthwise_cpu,
-    &fgi_conv2d_dk_depthwise_cpu,
-    &fgi_conv2d_dx_reverse_cpu,
-    &fgi_conv2d_dk_groups_cpu,
-    &fgi_conv2d_dk_chunks_cpu,
+    &fgi_conv_depthwise_cpu,
+    &fgi_conv_dx_depthwise_cpu,
+    &fgi_conv_dk_depthwise_cpu,
+    &fgi_conv_dx_reverse_cpu,
+    &fgi_conv_dk_groups_cpu,
+    &fgi_conv_dk_chunks_cpu,
     /* contractions: dot_cpu.c */
     &fgi_dot_swapped_cpu,
     &fgi_matmul_swapped_cpu,

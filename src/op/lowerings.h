@@ -6,9 +6,9 @@
 
 #include "trace/lowering.h"
 
-extern const fgi_lowering fgi_conv2d_depthwise_cpu, fgi_conv2d_dx_depthwise_cpu,
-    fgi_conv2d_dk_depthwise_cpu, fgi_conv2d_dx_reverse_cpu, fgi_conv2d_dk_groups_cpu,
-    fgi_conv2d_dk_chunks_cpu;
+extern const fgi_lowering fgi_conv_depthwise_cpu, fgi_conv_dx_depthwise_cpu,
+    fgi_conv_dk_depthwise_cpu, fgi_conv_dx_reverse_cpu, fgi_conv_dk_groups_cpu,
+    fgi_conv_dk_chunks_cpu;
 extern const fgi_lowering fgi_dot_swapped_cpu, fgi_matmul_swapped_cpu, fgi_dot_wide_cpu,
     fgi_matmul_wide_cpu;
 extern const fgi_lowering fgi_max_pool_dx_cpu;

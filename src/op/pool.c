@@ -1,4 +1,4 @@
-/* pool.c - pooling over square windows, channels last.
+/* pool.c - pooling over square windows and over windows that divide an image, channels last.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -225,4 +225,80 @@ fg_tensor fg_global_avg_pool(fg_tensor x)
                               "global_avg_pool: expected [N,H,W,C], got rank %d",
                               fg_tensor_type(x)->rank);
     return fg_mean(x, 2, (const int[]){1, 2});
+}
+
+/* ---- windows that divide the image ----------------------------------------------------------- */
+
+/* Elements of window i of `to` along an axis: [floor(i from / to), ceil((i + 1) from / to)). */
+static int64_t window_size(int64_t i, int64_t from, int64_t to)
+{
+    return ((i + 1) * from + to - 1) / to - i * from / to;
+}
+
+/* x with two dimensions in place of `axis`: window, element. In windows of different sizes, the
+ * last element is repeated, with the weight 0. out_weight: of the elements in the mean of their
+ * window, T[to, size, 1...]. */
+static fg_tensor divided(fg_tensor x, int axis, int64_t to, fg_tensor *out_weight)
+{
+    fg_trace *trace = fg_tensor_trace(x);
+    const int64_t from = fg_tensor_dim(x, axis);
+    int64_t most = 0, dim[FG_MAX_RANK] = {to};
+    for (int64_t i = 0; i < to && i < from; i++) /* the sizes repeat */
+        most = window_size(i, from, to) > most ? window_size(i, from, to) : most;
+    dim[1] = most;
+    const fg_tensor first = fg_iota(trace, FG_S32, 0, 2, dim),
+                    k = fg_iota(trace, FG_S32, 1, 2, dim);
+    const fg_tensor divisor = fgi_full_like(first, (double)to);
+    const fg_tensor start = fg_div(fg_mul_scalar(first, (double)from), divisor);
+    const fg_tensor end =
+        fg_div(fg_add_scalar(fg_mul_scalar(first, (double)from), (double)(from + to - 1)), divisor);
+    const fg_tensor index = fg_add(start, k),
+                    size = fg_cast(fg_sub(end, start), fg_tensor_type(x)->dtype);
+    const fg_tensor weight =
+        fg_where(fg_lt(index, end), fg_div(fgi_full_like(size, 1), size), fgi_full_like(size, 0));
+    const int rank = fg_tensor_type(x)->rank + 1 - axis;
+    for (int i = 2; i < rank; i++)
+        dim[i] = 1;
+    *out_weight = fg_reshape(weight, rank, dim);
+    return fg_gather(x, fg_minimum(index, fg_add_scalar(end, -1)), axis, 0);
+}
+
+bool fgi_check_sizes(const char *op, fg_tensor x, const int64_t *size)
+{
+    char text[96];
+    const fg_type *type = fg_tensor_type(x);
+    bool is_valid = type->rank >= 3 && type->rank <= 5 && fg_dtype_is_float(type->dtype);
+    for (int i = 0; is_valid && i < type->rank - 2; i++)
+        is_valid = size[i] >= 1 && type->dim[i + 1] >= 1 && size[i] <= INT16_MAX &&
+                   type->dim[i + 1] <= INT16_MAX;
+    if (!is_valid)
+        (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
+                             "%s(%s): expected floating-point images [N,L,C], [N,H,W,C] or "
+                             "[N,D,H,W,C] and results of 1 to 32767 pixels along each dimension",
+                             op, fg_type_format(type, text, sizeof text));
+    return is_valid;
+}
+
+fg_tensor fg_adaptive_avg_pool(fg_tensor x, const int64_t *size)
+{
+    if (fgi_is_poison(x) || !fgi_check_sizes("adaptive_avg_pool", x, size))
+        return fgi_poison(fg_tensor_trace(x));
+    fg_tensor y = fgi_upcast(x);
+    for (int axis = 1; axis + 1 < fg_tensor_type(x)->rank; axis++) {
+        fg_tensor weight;
+        const fg_tensor parts = divided(y, axis, size[axis - 1], &weight);
+        y = fg_sum(fg_mul(parts, weight), 1, (const int[]){axis + 1});
+    }
+    return fgi_is_poison(y) ? y : fg_cast(y, fg_tensor_type(x)->dtype);
+}
+
+fg_tensor fg_adaptive_max_pool(fg_tensor x, const int64_t *size)
+{
+    if (fgi_is_poison(x) || !fgi_check_sizes("adaptive_max_pool", x, size))
+        return fgi_poison(fg_tensor_trace(x));
+    for (int axis = 1; axis + 1 < fg_tensor_type(x)->rank; axis++) {
+        fg_tensor weight;
+        x = fg_max(divided(x, axis, size[axis - 1], &weight), 1, (const int[]){axis + 1});
+    }
+    return x;
 }

@@ -19,4 +19,8 @@ enum { FGI_POOL_X, FGI_POOL_Y, FGI_POOL_DY };
 
 extern const fgi_op fgi_max_pool_dx;
 
+/* Whether x is images in one to three dimensions, of which `op` makes images of these sizes;
+ * otherwise keeps an error. */
+bool fgi_check_sizes(const char *op, fg_tensor x, const int64_t *size);
+
 #endif

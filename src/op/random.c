@@ -149,6 +149,80 @@ fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim)
     return uniform_of(fg_random_bits(trace, rank, dim));
 }
 
+/* Integers below `range` from the upper bits, plus 1/2, as fractions of the range. */
+static fg_tensor open_uniform_of(fg_tensor bits, double range)
+{
+    const fg_tensor top = fg_div(bits, fgi_full_like(bits, 4294967296.0 / range));
+    return fg_mul_scalar(fg_add_scalar(fg_cast(top, FG_F32), 0.5), 1 / range);
+}
+
+fg_tensor fg_random_normal(fg_trace *trace, int rank, const int64_t *dim)
+{
+    int64_t even[FG_MAX_RANK] = {2}, half[FG_MAX_RANK] = {1}, start[FG_MAX_RANK] = {0};
+    if (!fgi_check_type(trace, "random_normal", FG_F32, rank, dim))
+        return fgi_poison(trace);
+    for (int i = 0; i < rank; i++)
+        half[i] = even[i] = dim[i];
+    const int last = rank > 0 ? rank - 1 : 0, count = last + 1;
+    if (rank > 0)
+        half[last] = dim[last] / 2 + dim[last] % 2;
+    even[last] = 2 * half[last];
+    const fg_tensor bits = fg_random_bits(trace, count, even);
+    start[last] = half[last];
+    const fg_tensor angle =
+        fg_mul_scalar(uniform_of(fg_slice(bits, start, even, NULL)), 2 * 3.14159265358979323846);
+    start[last] = 0;
+    const fg_tensor u = open_uniform_of(fg_slice(bits, start, half, NULL), 4294967296.0);
+    const fg_tensor radius = fg_sqrt(fg_mul_scalar(fg_log(u), -2));
+    const fg_tensor both[2] = {fg_mul(radius, fg_cos(angle)), fg_mul(radius, fg_sin(angle))};
+    const fg_tensor pairs = fg_concat(both, 2, last);
+    if (rank == 0)
+        return fg_reshape(fg_slice(pairs, start, half, NULL), FG_SCALAR);
+    return dim[last] == even[last] ? pairs : fg_slice(pairs, start, dim, NULL);
+}
+
+fg_tensor fg_random_categorical(fg_tensor logits)
+{
+    if (fgi_is_poison(logits))
+        return logits;
+    const fg_type *type = fg_tensor_type(logits);
+    if (!fg_dtype_is_float(type->dtype) || type->rank < 1)
+        return fgi_trace_fail(fg_tensor_trace(logits), FG_EDTYPE,
+                              "random_categorical: expected floating-point logits [..., K]");
+    const fg_tensor bits = fg_random_bits(fg_tensor_trace(logits), type->rank, type->dim);
+    /* 23 bits and a half: never 1, of which the noise would be infinite */
+    const fg_tensor noise = fg_neg(fg_log(fg_neg(fg_log(open_uniform_of(bits, 8388608.0)))));
+    return fg_argmax(fg_add(fg_cast(logits, FG_F32), noise));
+}
+
+/* ---- permutations ---------------------------------------------------------------------------- */
+
+static bool order_infer(fgi_infer *c)
+{
+    return fgi_infer_ok(c, FG_S32, c->in[0]->rank, c->in[0]->dim);
+}
+
+static void order_emit(fgi_emit *e)
+{
+    fgi_emit_become(e, fgi_build_order(&e->b, fgi_emit_in(e, 0)));
+}
+
+static const fgi_op order = {.name = "random_permutation",
+                             .arity = 1,
+                             .infer = order_infer,
+                             .rows = fgi_rows_never,
+                             .emit = order_emit};
+
+fg_tensor fg_random_permutation(fg_trace *trace, int64_t n)
+{
+    if (n < 0 || n > INT32_MAX)
+        return fgi_trace_fail(trace, FG_ESHAPE,
+                              "random_permutation: n is %lld: expected 0 to 2^31 - 1",
+                              (long long)n);
+    const fg_tensor bits = fg_random_bits(trace, FG_DIMS(n));
+    return FGI_APPLY1(order, bits);
+}
+
 /* ---- of samples ------------------------------------------------------------------------------ */
 
 /* u32[B, 2 n]: block (sample, i) gives numbers i and n + i of each sample, under the key that is

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "op/op.h"
+#include "op/pool.h"
 
 /* Whether x is T[B,H,W,C], floating; otherwise keeps an error that names `op`. */
 static bool is_images(const char *op, fg_tensor x)
@@ -107,6 +107,69 @@ fg_tensor fg_crop_resize(fg_tensor x, fg_tensor box, int64_t height, int64_t wid
                                                  .a_contract = {2},
                                                  .b_contract = {2}}); /* [B,w,h,C] */
     return fg_cast(fg_permute(z, (const int[]){0, 2, 1, 3}), image.dtype);
+}
+
+/* ---- whole images ---------------------------------------------------------------------------- */
+
+/* x with each element of an axis repeated `count` times. */
+static fg_tensor repeated(fg_tensor x, int axis, int64_t count)
+{
+    fg_type split = *fg_tensor_type(x), whole = split;
+    split.rank++;
+    for (int i = split.rank - 1; i > axis + 1; i--)
+        split.dim[i] = split.dim[i - 1];
+    split.dim[axis + 1] = 1;
+    x = fg_reshape(x, split.rank, split.dim);
+    split.dim[axis + 1] = count;
+    whole.dim[axis] *= count;
+    return fg_reshape(fg_broadcast_to(x, split.rank, split.dim), whole.rank, whole.dim);
+}
+
+static fg_tensor resized_nearest(fg_tensor x, int axis, int64_t to)
+{
+    const int64_t from = fg_tensor_dim(x, axis);
+    const fg_tensor i = fg_iota(fg_tensor_trace(x), FG_S32, 0, FG_DIMS(to));
+    if (to % from == 0)
+        return repeated(x, axis, to / from);
+    const fg_tensor at = fg_div(fg_mul_scalar(i, (double)from), fgi_full_like(i, (double)to));
+    return fg_gather(x, at, axis, 0);
+}
+
+/* Between the two pixels whose centers are around the center of each pixel of the result. */
+static fg_tensor resized_linear(fg_tensor x, int axis, int64_t to)
+{
+    const fg_dtype dtype = fg_tensor_type(x)->dtype;
+    const int64_t from = fg_tensor_dim(x, axis);
+    const fg_tensor i = fg_iota(fg_tensor_trace(x), dtype, 0, FG_DIMS(to));
+    const double scale = (double)from / (double)to;
+    const fg_tensor center =
+        fg_relu(fg_add_scalar(fg_mul_scalar(fg_add_scalar(i, 0.5), scale), -0.5));
+    const fg_tensor before = fg_floor(center), index = fg_cast(before, FG_S32);
+    int64_t dim[FG_MAX_RANK] = {to};
+    const int rank = fg_tensor_type(x)->rank - axis;
+    for (int d = 1; d < rank; d++)
+        dim[d] = 1;
+    const fg_tensor right = fg_reshape(fg_sub(center, before), rank, dim);
+    const fg_tensor left = fg_sub(fgi_full_like(right, 1), right);
+    return fg_add(fg_mul(fg_gather(x, index, axis, 0), left),
+                  fg_mul(fg_gather(x, fg_add_scalar(index, 1), axis, 0), right));
+}
+
+fg_tensor fg_resize(fg_tensor x, const int64_t *size, fg_resize_mode mode)
+{
+    if (fgi_is_poison(x) || !fgi_check_sizes("resize", x, size))
+        return fgi_poison(fg_tensor_trace(x));
+    if (mode != FG_RESIZE_NEAREST && mode != FG_RESIZE_LINEAR)
+        return fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL, "resize: unknown mode %d", (int)mode);
+    const fg_type *type = fg_tensor_type(x);
+    fg_tensor y = mode == FG_RESIZE_LINEAR ? fgi_upcast(x) : x;
+    for (int axis = 1; axis + 1 < type->rank; axis++) {
+        if (size[axis - 1] == type->dim[axis])
+            continue;
+        y = mode == FG_RESIZE_LINEAR ? resized_linear(y, axis, size[axis - 1])
+                                     : resized_nearest(y, axis, size[axis - 1]);
+    }
+    return fgi_is_poison(y) ? y : fg_cast(y, type->dtype);
 }
 
 /* ---- affine maps ----------------------------------------------------------------------------- */

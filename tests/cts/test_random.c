@@ -4,6 +4,7 @@
 #include "fgt.h"
 
 #include <fulgurite/fulgurite.h>
+#include <math.h>
 #include <stdlib.h>
 #include "base/rng.h"
 #include "trace_values.h"
@@ -96,6 +97,77 @@ static void uniform_numbers(void **client)
     fg_trace_destroy(trace);
 }
 
+/* Moments of 20001 numbers, and one whose tail is known: 4.55 % are beyond 2. */
+static void normal_numbers(void **client)
+{
+    enum { N = 20001 };
+    float *got = malloc(N * sizeof *got);
+    fg_trace *trace = values_trace(*client);
+    fg_trace_set_seed(trace, 3, 4);
+    values_run(trace, fg_random_normal(trace, FG_DIMS(N)), got, N * sizeof *got);
+    double power[5] = {0}, tail = 0, product = 0;
+    for (int i = 0; i < N; i++) {
+        for (int p = 1; p < 5; p++)
+            power[p] += pow((double)got[i], p) / N;
+        tail += fabs((double)got[i]) > 2 ? 1.0 / N : 0;
+        product += (double)got[i] * (double)got[(i + (N + 1) / 2) % N] / N;
+    }
+    fgt_close("mean", power[1], 0, 0.03, 0);
+    fgt_close("variance", power[2], 1, 0.04, 0);
+    fgt_close("skewness", power[3], 0, 0.1, 0);
+    fgt_close("kurtosis", power[4], 3, 0.25, 0);
+    fgt_close("tail", tail, 0.0455, 0.006, 0);
+    fgt_close("correlation of pairs", product, 0, 0.03, 0);
+    values_run(trace, fg_random_normal(trace, FG_SCALAR), got, sizeof *got);
+    assert_true(isfinite(got[0]) && got[0] != 0);
+    free(got);
+    fg_trace_destroy(trace);
+}
+
+/* The frequencies are the softmax of the logits; what has none is never drawn. */
+static void categorical_samples(void **client)
+{
+    enum { N = 20000 };
+    static const float logits[4] = {0.5F, -1, 2, -INFINITY};
+    int32_t *got = malloc(N * sizeof *got);
+    fg_trace *trace = values_trace(*client);
+    fg_trace_set_seed(trace, 5, 6);
+    const fg_tensor one = fg_constant(trace, &(fg_type){FG_F32, 1, {4}}, logits);
+    values_run(trace, fg_random_categorical(fg_broadcast_to(one, FG_DIMS(N, 4))), got,
+               N * sizeof *got);
+    double count[4] = {0}, sum = 0;
+    for (int i = 0; i < N; i++) {
+        assert_in_range(got[i], 0, 2);
+        count[got[i]]++;
+    }
+    for (int k = 0; k < 3; k++)
+        sum += exp((double)logits[k]);
+    for (int k = 0; k < 3; k++)
+        fgt_close("frequency", count[k] / N, exp((double)logits[k]) / sum, 0.012, 0);
+    free(got);
+    fg_trace_destroy(trace);
+}
+
+/* Each number occurs once; their positions are those of the sorted bits. */
+static void permutations(void **client)
+{
+    enum { N = 1000 };
+    int32_t got[N];
+    uint32_t bits[N];
+    fg_trace *trace = values_trace(*client);
+    fg_trace_set_seed(trace, 7, 8);
+    values_run(trace, fg_random_permutation(trace, N), got, sizeof got);
+    values_run(trace, fg_random_bits(trace, FG_DIMS(N)), bits, sizeof bits);
+    bool seen[N] = {false};
+    for (int i = 0; i < N; i++) {
+        assert_in_range(got[i], 0, N - 1);
+        assert_false(seen[got[i]]);
+        seen[got[i]] = true;
+        assert_true(i == 0 || bits[got[i - 1]] <= bits[got[i]]);
+    }
+    fg_trace_destroy(trace);
+}
+
 static void dropout_drops_its_fraction_and_its_gradient(void **client)
 {
     enum { N = 20000 };
@@ -134,6 +206,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bits_are_the_hosts),
     cmocka_unit_test(bits_are_the_known_answers),
     cmocka_unit_test(uniform_numbers),
+    cmocka_unit_test(normal_numbers),
+    cmocka_unit_test(categorical_samples),
+    cmocka_unit_test(permutations),
     cmocka_unit_test(dropout_drops_its_fraction_and_its_gradient),
 };
 

@@ -53,6 +53,9 @@
 #define FAMILY "conv"
 #include "cases/conv_cases.h"
 #undef FAMILY
+#define FAMILY "linalg"
+#include "cases/linalg_cases.h"
+#undef FAMILY
 #define FAMILY "pool"
 #include "cases/pool_cases.h"
 #undef FAMILY

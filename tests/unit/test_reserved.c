@@ -107,6 +107,8 @@ BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
 BY_TRACE(fg_dot_options, fg_dot(x, x, &o))
 BY_TRACE(fg_conv2d_options, fg_conv2d(x, x, &o))
+BY_TRACE(fg_conv_transpose_options, fg_conv_transpose2d(x, x, &o))
+BY_TRACE(fg_triangular_solve_options, fg_triangular_solve(x, x, &o))
 BY_TRACE(fg_crop_resize_options, fg_crop_resize(x, x, 2, 2, &o))
 BY_TRACE(fg_affine_options, fg_affine_sample(x, x, &o))
 BY_TRACE(fg_cross_entropy_options, fg_cross_entropy(x, label, &o))
@@ -329,6 +331,8 @@ static const reserved_row refused[] = {
     ROW(fg_client_options),
     ROW(fg_conv2d_options),
     ROW(fg_conv_options),
+    ROW(fg_conv_transpose_options),
+    ROW(fg_triangular_solve_options),
     ROW(fg_crop_resize_options),
     ROW(fg_cross_entropy_options),
     ROW(fg_dataset_ops),

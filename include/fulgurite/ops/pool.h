@@ -27,14 +27,28 @@ FG_API fg_tensor fg_max_pool(fg_tensor x, const fg_pool_options *options);
 FG_API fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options);
 /* Global average pooling, the mean over H and W: T[N, H, W, C] -> T[N, C]. */
 FG_API fg_tensor fg_global_avg_pool(fg_tensor x);
+/* Pooling of images in one to three dimensions to results with these sizes, over windows that are
+ * computed from them: window i of n along a dimension of size s is the elements
+ * floor(i s / n) to ceil((i + 1) s / n) - 1.
+ *
+ *   x        T[N, L, C], T[N, H, W, C] or T[N, D, H, W, C]
+ *   size     a number for each of L; H, W; D, H, W, from 1 to 32767
+ *   returns  T[N, size..., C]
+ *
+ * Gradient of the maximum: as of fg_max, along one dimension after the other. Source: PyTorch,
+ * adaptive_avg_pool2d and adaptive_max_pool2d. */
+FG_API fg_tensor fg_adaptive_avg_pool(fg_tensor x, const int64_t *size);
+FG_API fg_tensor fg_adaptive_max_pool(fg_tensor x, const int64_t *size);
 
 #ifdef __cplusplus
 }
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
-#define fg_max_pool(...)        FG_HERE(fg_max_pool(__VA_ARGS__))
-#define fg_avg_pool(...)        FG_HERE(fg_avg_pool(__VA_ARGS__))
-#define fg_global_avg_pool(...) FG_HERE(fg_global_avg_pool(__VA_ARGS__))
+#define fg_max_pool(...)          FG_HERE(fg_max_pool(__VA_ARGS__))
+#define fg_avg_pool(...)          FG_HERE(fg_avg_pool(__VA_ARGS__))
+#define fg_global_avg_pool(...)   FG_HERE(fg_global_avg_pool(__VA_ARGS__))
+#define fg_adaptive_avg_pool(...) FG_HERE(fg_adaptive_avg_pool(__VA_ARGS__))
+#define fg_adaptive_max_pool(...) FG_HERE(fg_adaptive_max_pool(__VA_ARGS__))
 #endif
 #endif

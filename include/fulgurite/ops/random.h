@@ -18,6 +18,15 @@ extern "C" {
 FG_API fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim);
 /* Uniform random numbers in [0, 1), multiples of 2^-24: f32. */
 FG_API fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim);
+/* Normally distributed random numbers with mean 0 and variance 1: f32, at most 6.7 in magnitude.
+ * Source: Box and Muller 1958, "A note on the generation of random normal deviates". */
+FG_API fg_tensor fg_random_normal(fg_trace *trace, int rank, const int64_t *dim);
+/* Samples from categorical distributions: T[..., K] unnormalized log-probabilities -> s32[...],
+ * from 0 to K - 1. -infinity is a probability of 0. For a temperature, divide the logits by it. No
+ * gradient. Source: the Gumbel-max trick (Maddison, Tarlow and Minka 2014, "A* sampling"). */
+FG_API fg_tensor fg_random_categorical(fg_tensor logits);
+/* The numbers 0 to n - 1 in random order: s32[n], by sorting random bits. */
+FG_API fg_tensor fg_random_permutation(fg_trace *trace, int64_t n);
 
 /* The key of the random numbers of samples, which are a function of it and of their purpose. Two
  * uses with the same purpose and repeat get the same numbers. */
@@ -53,6 +62,9 @@ FG_API fg_tensor fg_drop_path(fg_tensor a, double rate);
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
 #define fg_random_bits(...)           FG_HERE(fg_random_bits(__VA_ARGS__))
 #define fg_random_uniform(...)        FG_HERE(fg_random_uniform(__VA_ARGS__))
+#define fg_random_normal(...)         FG_HERE(fg_random_normal(__VA_ARGS__))
+#define fg_random_categorical(...)    FG_HERE(fg_random_categorical(__VA_ARGS__))
+#define fg_random_permutation(...)    FG_HERE(fg_random_permutation(__VA_ARGS__))
 #define fg_random_sample_bits(...)    FG_HERE(fg_random_sample_bits(__VA_ARGS__))
 #define fg_random_sample_uniform(...) FG_HERE(fg_random_sample_uniform(__VA_ARGS__))
 #define fg_dropout(...)               FG_HERE(fg_dropout(__VA_ARGS__))

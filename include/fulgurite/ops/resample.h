@@ -13,6 +13,20 @@
 extern "C" {
 #endif
 
+typedef enum fg_resize_mode {
+    FG_RESIZE_NEAREST = 0, /* pixel floor(i * from / to) */
+    FG_RESIZE_LINEAR /* between the nearest pixels along each dimension; not low-pass filtered */
+} fg_resize_mode;
+/* Resizes images in one to three dimensions.
+ *
+ *   x        T[N, L, C], T[N, H, W, C] or T[N, D, H, W, C]
+ *   size     a number for each of L; H, W; D, H, W, from 1 to 32767
+ *   returns  T[N, size..., C]
+ *
+ * Computed in f32 for 16-bit floats. Source: PyTorch, interpolate with mode nearest; with mode
+ * linear, bilinear or trilinear and align_corners = False. */
+FG_API fg_tensor fg_resize(fg_tensor x, const int64_t *size, fg_resize_mode mode);
+
 /* Cuts a box out of each image and resizes it to height x width pixels in one interpolation, which
  * is linear along each axis; a result that is smaller than its box is low-pass filtered.
  *
@@ -54,6 +68,7 @@ FG_API fg_tensor fg_affine_sample(fg_tensor x, fg_tensor matrix, const fg_affine
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_resize(...)        FG_HERE(fg_resize(__VA_ARGS__))
 #define fg_crop_resize(...)   FG_HERE(fg_crop_resize(__VA_ARGS__))
 #define fg_affine_sample(...) FG_HERE(fg_affine_sample(__VA_ARGS__))
 #endif

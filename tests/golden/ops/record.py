@@ -22,9 +22,20 @@ ENDING = "_cases.h"
 FIXED = {"s32": torch.int32, "s64": torch.int64, "u8": torch.uint8, "bool": torch.bool}
 
 
+def channels_first(x):
+    return x.movedim(-1, 1)
+
+
 def conv(x, kernel, stride=1, pad=0, dilation=1, groups=1):
-    y = F.conv2d(x.permute(0, 3, 1, 2).contiguous(), kernel.permute(3, 2, 0, 1).contiguous(), None, stride, pad, dilation, groups)
-    return y.permute(0, 2, 3, 1)
+    of_rank = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[x.dim()]
+    weight = kernel.movedim((-1, -2), (0, 1))
+    return of_rank(channels_first(x), weight, None, stride, pad, dilation, groups).movedim(1, -1)
+
+
+def conv_transpose(x, kernel, stride=1, pad=0, output_pad=0, dilation=1, groups=1):
+    of_rank = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}[x.dim()]
+    weight = kernel.movedim((-1, -2), (0, 1))
+    return of_rank(channels_first(x), weight, None, stride, pad, output_pad, groups, dilation).movedim(1, -1)
 
 
 def max_pool(x, size=2, stride=None, padding=0):
