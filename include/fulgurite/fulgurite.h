@@ -22,6 +22,7 @@
 #include <fulgurite/dtype.h>
 #include <fulgurite/format.h>
 #include <fulgurite/host.h>
+#include <fulgurite/hub.h>
 #include <fulgurite/image.h>
 #include <fulgurite/images.h>
 #include <fulgurite/logger.h>

@@ -35,6 +35,4 @@ static inline bool fgi_hash_equal(fgi_hash a, fgi_hash b) { return a.lo == b.lo 
 /* 32 hexadecimal digits and a NUL. */
 void fgi_hash_format(fgi_hash hash, char out[33]);
 
-/* SHA-256 is not needed: pip verifies what it downloads. */
-
 #endif

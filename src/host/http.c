@@ -17,7 +17,7 @@
 #include "base/library.h"
 #include "base/text.h"
 
-enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5, MOST_CONNECT_MS = 5000 };
+enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5, MOST_CONNECT_MS = 5000, MOST_REDIRECTS = 10 };
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
@@ -44,6 +44,7 @@ static void prepare(void)
 
 typedef struct exchange {
     const fgi_http_request *request;
+    CURL *easy;
     fgi_buf frame, answer;
     char grpc_status[16], grpc_message[200];
 } exchange;
@@ -52,6 +53,11 @@ static size_t take_body(char *data, size_t unit, size_t count, void *self)
 {
     exchange *x = self;
     const size_t size = unit * count;
+    long code = 0;
+    if (x->request->take != NULL)
+        (void)curl.easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &code);
+    if (code == 200 || code == 206)
+        return x->request->take(x->request->self, data, size) ? size : 0;
     if (size > ANSWER_BYTES - x->answer.size)
         return 0;
     fgi_buf_add(&x->answer, data, size);
@@ -74,6 +80,8 @@ static size_t take_header(const char *data, size_t unit, size_t count, void *sel
 {
     exchange *x = self;
     const fgi_str header = {data, unit * count};
+    if (x->request->out_code != NULL)
+        (void)read_header(header, "x-error-code:", x->request->out_code, FGI_HTTP_CODE);
     if (!read_header(header, "grpc-status:", x->grpc_status, sizeof x->grpc_status))
         (void)read_header(header, "grpc-message:", x->grpc_message, sizeof x->grpc_message);
     return header.size;
@@ -96,6 +104,22 @@ static struct curl_slist *headers_of(const fgi_http_request *request)
     return list;
 }
 
+/* A download may last as long as data arrive. */
+static void set_limits(CURL *easy, const fgi_http_request *r)
+{
+    if (r->take == NULL) {
+        curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+        return;
+    }
+    curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)(r->timeout_ms / 1000));
+    curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl.easy_setopt(easy, CURLOPT_MAXREDIRS, (long)MOST_REDIRECTS);
+    if (strncmp(r->url, "https:", 6) == 0)
+        curl.easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "https");
+    curl.easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)r->first_byte);
+}
+
 static void set_options(CURL *easy, exchange *x, struct curl_slist *headers)
 {
     const fgi_http_request *r = x->request;
@@ -105,7 +129,7 @@ static void set_options(CURL *easy, exchange *x, struct curl_slist *headers)
         curl.easy_setopt(easy, CURLOPT_PROXY, "");
     if (r->user)
         curl.easy_setopt(easy, CURLOPT_USERPWD, r->user);
-    curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+    set_limits(easy, r);
     curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)(r->timeout_ms < MOST_CONNECT_MS ? r->timeout_ms : MOST_CONNECT_MS));
     curl.easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
@@ -161,6 +185,7 @@ static fg_status unpack(const exchange *x, fgi_buf *out, fg_error *err)
 static fg_status perform(CURL *easy, exchange *x, fgi_buf *out, fg_error *err)
 {
     long code = 0;
+    x->easy = easy;
     struct curl_slist *headers = headers_of(x->request);
     set_options(easy, x, headers);
     const CURLcode result = curl.easy_perform(easy);

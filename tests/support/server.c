@@ -11,11 +11,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const server_line *line_of(const server *s, const char *data, size_t size)
+static const server_line *line_of(server *s, const char *data, size_t size)
 {
-    for (const server_line *l = s->lines; l->ask; l++)
-        if (memmem(data, size, l->ask, strlen(l->ask)))
-            return l;
+    for (int i = 0; s->lines[i].ask; i++) {
+        if (s->times[i] < 0 || !memmem(data, size, s->lines[i].ask, strlen(s->lines[i].ask)))
+            continue;
+        if (s->times[i] > 0 && --s->times[i] == 0)
+            s->times[i] = -1;
+        return &s->lines[i];
+    }
     return NULL;
 }
 

@@ -20,7 +20,8 @@ typedef struct server_line {
 enum { SERVER_LINES = 8, SERVER_BYTES = 1 << 17 };
 
 typedef struct server {
-    server_line lines[SERVER_LINES]; /* ends with ask NULL */
+    server_line lines[SERVER_LINES]; /* ends with ask NULL; the first that matches is sent */
+    int times[SERVER_LINES];         /* by line: how many times, then not again; 0: any number */
     int socket;
     uint16_t port; /* 0: one that is free */
     pthread_t thread;

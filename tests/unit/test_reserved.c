@@ -72,6 +72,7 @@ static void end_trace(fg_trace *trace, fg_error *err)
 static fg_array *array;
 static fg_batch_fit fit_of_batch;
 static fg_ckpt *ckpt;
+static char *model_folder;
 static fg_dataset *dataset;
 static fg_client *client;
 static fg_host *host;
@@ -82,6 +83,7 @@ static fg_variable *variable;
 static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
 
 BY_STATUS(fg_ckpt_options, fg_ckpt_open("nowhere", &o, &ckpt, err))
+BY_STATUS(fg_hub_options, fg_hub_fetch("hf:nobody/nothing", &o, &model_folder, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
 BY_STATUS(fg_array_options, fg_array_create_sharded(NULL, &type3, NULL, &o, &array, err))
@@ -328,6 +330,7 @@ static const reserved_row refused[] = {
     ROW(fg_run_info),
     ROW(fg_ckpt_content),
     ROW(fg_ckpt_options),
+    ROW(fg_hub_options),
     ROW(fg_client_options),
     ROW(fg_conv2d_options),
     ROW(fg_conv_options),

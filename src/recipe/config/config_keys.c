@@ -24,12 +24,14 @@ static const fg_option model_rows[] = {
         "average, or more than 1000; give the number to train such a classifier.",
         .only = "task=classification"),
     KEY("model.hf", model.hf, STRING, NULL, NULL, "pretrained/resnet-18",
-        "A folder with the config.json of a published model, as transformers and timm write it: "
-        "determines model.name and the options of the model. The weights in the folder are "
+        "A folder with the config.json of a published model, as transformers and timm write it, or "
+        "hf:OWNER/NAME, which is downloaded: determines model.name and the options of the model. "
+        "The weights in the folder are "
         "model.weights, unless that is given."),
     KEY("model.weights", model.weights, STRING, NULL, NULL, "pretrained.safetensors",
-        "Start from these weights: a .safetensors file, a checkpoint folder, or a folder of "
-        "published weights, single or in shards. The names can be those of torchvision, timm or "
+        "Start from these weights: a .safetensors file, a checkpoint folder, a folder of published "
+        "weights, single or in shards, or hf:OWNER/NAME[@REVISION], which is downloaded to the "
+        "cache of huggingface_hub. The names can be those of torchvision, timm or "
         "transformers. Variables for a different number of classes start at random. Size and "
         "normalization of images are those of the preprocessor_config.json, or timm's "
         "config.json, next to the weights, unless the configuration gives them. `fulgurite show` "

@@ -3,6 +3,7 @@
  * expected values is the model, and its other keys are the options.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/hub.h>
 #include <math.h>
 #include <string.h>
 
@@ -325,6 +326,22 @@ static fg_status set_model(fgi_config *c, json_t *config, const char *path,
         say->line(say->self, line.data);
     fgi_buf_fini(&line);
     return status;
+}
+
+fg_status fgi_published_fetch(fgi_config *c, fg_error *err)
+{
+    static const char *const keys[] = {"model.hf", "model.weights"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char *folder = NULL;
+        const char *name = fg_option_string(c->values, keys[i]);
+        if (!fg_hub_is_name(name))
+            continue;
+        FGI_TRY(fg_hub_fetch(name, NULL, &folder, err));
+        const fg_status status = fgi_config_set(c, keys[i], folder, name, err);
+        fg_free(folder);
+        FGI_TRY(status);
+    }
+    return FG_OK;
 }
 
 fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_error *err)
