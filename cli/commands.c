@@ -24,6 +24,7 @@
     ROW(cli_report)                                                                                \
     ROW(cli_compare)                                                                               \
     ROW(cli_stop)                                                                                  \
+    ROW(cli_export)                                                                                \
     ROW(cli_show)                                                                                  \
     ROW(cli_completion)                                                                            \
     ROW(cli_help)

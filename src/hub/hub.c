@@ -5,7 +5,7 @@
  * variables"). The token is only sent to the endpoint: libcurl does not repeat it to other hosts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "hub/hub.h"
+#include "hub/hub_model.h"
 
 #include <jansson.h>
 #include <stdio.h>

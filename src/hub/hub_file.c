@@ -1,6 +1,6 @@
-/* hub_file.c - downloads one file of a model. blobs/ETAG.incomplete has what was received so far; it
- * is renamed when it is complete and verified. A lock on .locks/.../ETAG.lock, which huggingface_hub
- * uses too, keeps other processes from writing it.
+/* hub_file.c - downloads one file of a model. blobs/ETAG.incomplete has what was received so far;
+ * it is renamed when it is complete and verified. A lock on .locks/.../ETAG.lock, which
+ * huggingface_hub uses too, keeps other processes from writing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/sha256.h"
 #include "base/temporary.h"
 #include "base/thread.h"
-#include "hub/hub.h"
+#include "hub/hub_model.h"
 
 enum { CHUNK_BYTES = 1 << 16 };
 
@@ -127,7 +127,7 @@ static fg_status write_blob(const fgi_hub *hub, const fgi_hub_file *file, const 
 static fg_status lock(const fgi_hub *hub, const fgi_hub_file *file, int *out_fd, fg_error *err)
 {
     char folder[FGI_PATH_BYTES], path[FGI_PATH_BYTES], name[FGI_HUB_NAME + 8];
-    bool is_told = false;
+    bool is_reported = false;
     (void)snprintf(name, sizeof name, "%s.lock", file->etag);
     FGI_TRY(fgi_path_put(hub->cache, ".locks", folder, err));
     FGI_TRY(fgi_path_put(folder, fgi_after_last(hub->folder, '/'), path, err));
@@ -138,10 +138,10 @@ static fg_status lock(const fgi_hub *hub, const fgi_hub_file *file, int *out_fd,
     if (*out_fd < 0)
         return fgi_fail_errno(err, "cannot create", path);
     while (flock(*out_fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
-        if (!is_told)
+        if (!is_reported)
             fgi_log(FG_LOG_INFO, "%s: waiting for another process that downloads %s", hub->name,
                     file->name);
-        is_told = true;
+        is_reported = true;
         fgi_sleep(0.1);
     }
     return FG_OK;

@@ -7,7 +7,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <fulgurite/data.h>
+#include <fulgurite/fulgurite.h>
+#include <jansson.h>
 
 enum { ROWS = 4, CLASSES = 5 };
 
@@ -102,8 +103,129 @@ static void what_does_not_fit_is_named(void **state)
     (void)state;
 }
 
+/* ---- export ---------------------------------------------------------------------------------- */
+
+/* A checkpoint of the recorded model, as a fit would write it. */
+static void save_recorded(const char *folder, const char *options)
+{
+    static const char data[] =
+        "{\"format\": \"fulgurite-data\", \"version\": 1, \"task\": \"classification\", "
+        "\"data_format\": \"images\", \"input\": {\"dtype\": \"u8\", \"shape\": [16, 16, 3]}, "
+        "\"target\": {\"dtype\": \"s32\", \"shape\": []}, \"outputs\": 5, \"class_names\": "
+        "[\"LABEL_0\", \"LABEL_1\", \"LABEL_2\", \"LABEL_3\", \"LABEL_4\"], \"preprocessing\": "
+        "{\"image\": [], \"scale\": 0.00392156862745098, \"mean\": [], \"std\": []}}";
+    char yaml[512];
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_registry *registry = NULL;
+    (void)snprintf(yaml, sizeof yaml,
+                   "task: classification\nmodel: {name: resnet18, %s}\ndata: {format: images, "
+                   "size: 16, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
+                   options);
+    const fg_attachment texts[] = {{"config.yaml", yaml}, {"data.json", data}};
+    fgt_ok(fg_registry_create(&registry, &err));
+    const fg_model_options o = {.entry = (const fg_model_entry *)fg_registry_find(
+                                    registry, FG_REGISTRY_MODEL, "resnet18", &err),
+                                .input = {FG_U8, 3, {16, 16, 3}},
+                                .outputs = CLASSES,
+                                .options = "{width: 2}"};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    assert_non_null(fg_model_create(root, &o));
+    const fg_load_options load = {.model = o.entry};
+    fgt_ok(fg_module_load(root, RECORDED "/resnet18", &load, NULL, &err));
+    const fg_training_options how = {.attachments = texts, .attachment_count = 2};
+    fgt_ok(fg_training_save(fgt_path(folder, "step"), root, NULL, &how, &err));
+    fg_module_destroy(root);
+    fg_registry_destroy(registry);
+}
+
+/* All keys of `ours` have the same value in a file of transformers. */
+static void check_json(const char *folder, const char *name, const char *const *skip)
+{
+    const char *key;
+    json_t *value, *ours = json_load_file(fgt_path(folder, name), 0, NULL),
+                   *theirs = json_load_file(fgt_path(RECORDED "/resnet18", name), 0, NULL);
+    assert_true(ours != NULL && theirs != NULL);
+    json_object_foreach(ours, key, value)
+    {
+        bool is_skipped = false;
+        for (const char *const *s = skip; *s != NULL; s++)
+            is_skipped |= strcmp(*s, key) == 0;
+        if (!is_skipped && !json_equal(value, json_object_get(theirs, key)))
+            fail_msg("%s: '%s' differs", name, key);
+    }
+    json_decref(ours);
+    json_decref(theirs);
+}
+
+/* The folder has the names and sizes of the recorded tensors. */
+static void check_tensors(const char *folder)
+{
+    fg_ckpt *ours = NULL, *theirs = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_ckpt_open(folder, NULL, &ours, &err));
+    fgt_ok(fg_ckpt_open(RECORDED "/resnet18", NULL, &theirs, &err));
+    assert_int_equal(fg_ckpt_count(ours), fg_ckpt_count(theirs));
+    for (size_t i = 0, k = 0; i < fg_ckpt_count(ours); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ours, i);
+        if (!fg_ckpt_find(theirs, FG_CKPT_MODEL, info->name, &k))
+            fail_msg("transformers has no '%s'", info->name);
+        assert_int_equal(fg_type_count(&info->type), fg_type_count(&fg_ckpt_info(theirs, k)->type));
+    }
+    fg_ckpt_close(ours);
+    fg_ckpt_close(theirs);
+}
+
+/* Configuration and tensors; what the program predicts with the values is the same. */
+static void an_export_is_what_transformers_writes(void **state)
+{
+    static const char *const of_dtype[] = {"torch_dtype", NULL}, *const of_filter[] = {"resample",
+                                                                                       NULL};
+    char command[512];
+    const char *folder = fgt_temp_folder();
+    save_recorded(folder, "width: 2");
+    assert_string_equal(program_gives(0, folder, "export step --format=hf --output=out")->out,
+                        "out\n");
+    check_json(fgt_path(folder, "out"), "config.json", of_dtype);
+    check_json(fgt_path(folder, "out"), "preprocessor_config.json", of_filter);
+    check_tensors(fgt_path(folder, "out"));
+    (void)snprintf(command, sizeof command, PREDICT "--model.hf=%s/out", folder);
+    check_predictions(program_gives(0, made_folder(), command)->out);
+    (void)state;
+}
+
+/* The tensors alone are under their own names; what a library cannot express is refused. */
+static void other_exports(void **state)
+{
+    static const struct {
+        int status;
+        const char *arguments, *message;
+    } rows[] = {
+        {1, "step --format=timm",
+         "model.width is 2: expected 64, the only value that resnet18 of timm has"},
+        {1, "stem --format=hf", "model.stem is small: expected imagenet"},
+        {1, "export.safetensors --format=hf", "contains no configuration"},
+        {2, "step --format=keras", "--format is 'keras': expected hf|timm|safetensors"},
+    };
+    const char *folder = fgt_temp_folder();
+    save_recorded(folder, "width: 2, stem: small");
+    assert_int_equal(shell(folder, "mv step stem"), 0);
+    save_recorded(folder, "width: 2");
+    (void)program_gives(0, folder, "export step");
+    contains(program_gives(0, folder, "show export.safetensors -n")->out,
+             "layer1.0.conv1.weight\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[128];
+        (void)snprintf(command, sizeof command, "export %s", rows[i].arguments);
+        contains(program_gives(rows[i].status, folder, command)->err, rows[i].message);
+    }
+    (void)state;
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_of_transformers_predicts_the_same),
     cmocka_unit_test(what_does_not_fit_is_named),
+    cmocka_unit_test(an_export_is_what_transformers_writes),
+    cmocka_unit_test(other_exports),
 };
 TRAINING_MAIN(tests)

@@ -119,6 +119,14 @@ static void the_cache_is_that_of_huggingface_hub(void **state)
     assert_int_equal(count_of(&s, "GET "), 4);
     fg_free(folder);
     server_stop(&s);
+    (void)state;
+}
+
+/* The cache of the last test, without the hub. */
+static void the_cache_is_used_offline(void **state)
+{
+    char *folder = NULL;
+    const server s = {.address = "127.0.0.1:1"};
     fgt_ok(fetch(&s, "hf:o/n", true, &folder));
     assert_string_equal(folder, in_model("snapshots/c1"));
     fg_free(folder);
@@ -160,7 +168,7 @@ static void downloads_are_continued(void **state)
     (void)state;
 }
 
-/* What the hub sends is not what it lists; the next attempt begins anew. */
+/* What the hub sends is not what it lists; the next attempt begins again. */
 static void damage_is_found(void **state)
 {
     const server_line other[] = {
@@ -186,7 +194,7 @@ static void damage_is_found(void **state)
     (void)state;
 }
 
-/* A branch that has moved, on a hub that is overloaded at first: a new snapshot, next to the old. */
+/* A branch that has moved, on a hub that is overloaded at first: a snapshot next to the old one. */
 static void another_commit(void **state)
 {
     const server_line before[] = {LISTED, CONFIG, WHOLE};
@@ -354,6 +362,7 @@ static void several_at_once_download_a_file_once(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_cache_is_that_of_huggingface_hub),
+    cmocka_unit_test(the_cache_is_used_offline),
     cmocka_unit_test(downloads_are_continued),
     cmocka_unit_test(damage_is_found),
     cmocka_unit_test(another_commit),

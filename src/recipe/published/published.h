@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "recipe/config/config.h"
+#include "recipe/folder/run_origin.h"
 
 /* Receives what was set, one line for each file. */
 typedef struct fgi_published_say {
@@ -16,8 +17,8 @@ typedef struct fgi_published_say {
     void *self;
 } fgi_published_say;
 
-/* Replaces hf:OWNER/NAME in model.hf and model.weights by the folder that has it, after a download if
- * need be. Errors: those of fg_hub_fetch. */
+/* Replaces hf:OWNER/NAME in model.hf and model.weights by the folder that has it, after a download
+ * if need be. Errors: those of fg_hub_fetch. */
 fg_status fgi_published_fetch(fgi_config *c, fg_error *err);
 
 /* Sets model.name and the options of the model from config.json in the folder model.hf, if that is
@@ -29,6 +30,14 @@ fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_er
 /* Sets data.size, data.center_fraction, data.scale, data.mean and data.std, if they have an effect
  * and are not given, from the files next to model.weights. Errors: FG_EFORMAT. */
 fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_error *err);
+
+/* Writes the model of a checkpoint for other libraries: "safetensors", a file with the tensors;
+ * "hf" (transformers) and "timm", a folder with the weights under their names, config.json and how
+ * images are prepared. Weights that are averaged are those that evaluations use. Errors:
+ * FG_EUNSUPPORTED (the library does not have such a model, or an option of it), FG_EINVAL (the
+ * checkpoint has no configuration), those of writing. */
+fg_status fgi_published_export(const fgi_run_origin *origin, const char *format, const char *path,
+                               const fgi_published_say *say, fg_error *err);
 
 /* Parses the JSON object in a file of the folder; *out is NULL if there is no such file. Writes the
  * file's path to `path`. */

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/published/published.h"
+#include "recipe/published/published_rules.h"
 
 enum { MOST_JSON_BYTES = 64 << 20, MOST_FORMS = 256 };
 
@@ -39,7 +40,7 @@ fg_status fgi_published_read(const char *folder, const char *name, char path[FGI
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static json_t *parse(const char *text)
+json_t *fgi_published_parse(const char *text)
 {
     return fgi_json_load(text, strlen(text), JSON_DECODE_ANY, NULL);
 }
@@ -66,7 +67,8 @@ static const fg_config_rule *rule_of(const fg_published *form, const char *key)
 static json_t *value_of(json_t *config, const fg_config_rule *rule)
 {
     json_t *value = lookup(config, rule->key);
-    return value != NULL || rule->initial == NULL ? json_incref(value) : parse(rule->initial);
+    return value != NULL || rule->initial == NULL ? json_incref(value)
+                                                  : fgi_published_parse(rule->initial);
 }
 
 /* Multiplies the numbers in a value, which is replaced. */
@@ -83,10 +85,9 @@ static json_t *multiplied(json_t *take_value, double factor)
     return out;
 }
 
-/* The only value that fits, NULL: any. A new reference. */
-static json_t *expected_of(json_t *config, const fg_published *form, const fg_config_rule *rule)
+json_t *fgi_published_expected(json_t *config, const fg_published *form, const fg_config_rule *rule)
 {
-    json_t *expected = rule->expected != NULL ? parse(rule->expected) : NULL;
+    json_t *expected = rule->expected != NULL ? fgi_published_parse(rule->expected) : NULL;
     const fg_config_rule *times = rule->times != NULL ? rule_of(form, rule->times) : NULL;
     if (expected == NULL || times == NULL)
         return expected;
@@ -111,7 +112,7 @@ static bool is_same(const json_t *a, const json_t *b)
 
 static bool fits(json_t *config, const fg_published *form, const fg_config_rule *rule)
 {
-    json_t *value = value_of(config, rule), *expected = expected_of(config, form, rule);
+    json_t *value = value_of(config, rule), *expected = fgi_published_expected(config, form, rule);
     const bool is_good = value != NULL && (expected == NULL || is_same(value, expected));
     json_decref(value);
     json_decref(expected);
@@ -205,7 +206,8 @@ static choice choose(const fgi_config *c, json_t *config, const label *l)
 static fg_status refuse(const choice *found, json_t *config, const char *path, fg_error *err)
 {
     const fg_config_rule *rule = found->misfit;
-    json_t *value = value_of(config, rule), *expected = expected_of(config, found->form, rule);
+    json_t *value = value_of(config, rule),
+           *expected = fgi_published_expected(config, found->form, rule);
     char *is = value != NULL ? fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     char *want = expected != NULL ? fgi_json_text(expected, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     const fg_status status = fgi_fail(
@@ -218,7 +220,7 @@ static fg_status refuse(const choice *found, json_t *config, const char *path, f
     return status;
 }
 
-/* timm's arguments of the model, of which a form must list each. */
+/* timm's arguments of the model, of which a form must list each; the data determine the classes. */
 static fg_status check_arguments(const choice *found, json_t *config, const char *path,
                                  fg_error *err)
 {
@@ -230,7 +232,9 @@ static fg_status check_arguments(const choice *found, json_t *config, const char
         fgi_buf key = {0};
         fgi_buf_printf(&key, "%s.%s", section, name);
         fg_status status = fgi_buf_status(&key, err);
-        if (status == FG_OK && rule_of(found->form, key.data) == NULL)
+        const bool is_known =
+            strcmp(name, "num_classes") == 0 || rule_of(found->form, fgi_buf_text(&key)) != NULL;
+        if (status == FG_OK && !is_known)
             status = fgi_fail(err, FG_EFORMAT, "%s: '%s': model %s does not have this argument",
                               path, key.data, found->row->name);
         fgi_buf_fini(&key);

@@ -1,8 +1,8 @@
-/* hub.h - one model on a hub, and the downloads of its files.
+/* hub_model.h - one model on a hub, and the downloads of its files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_HUB_HUB_H
-#define FGI_HUB_HUB_H
+#ifndef FGI_HUB_HUB_MODEL_H
+#define FGI_HUB_HUB_MODEL_H
 
 #include <fulgurite/hub.h>
 
