@@ -102,8 +102,46 @@ static const fg_option options[] = {
               "Dropout probability of embeddings, attention weights and layer outputs."),
 };
 
+static const fg_config_rule rules[] = {
+    {.key = "vocab_size", .option = "vocabulary", .initial = "30522"},
+    {.key = "num_hidden_layers", .option = "layers", .initial = "12"},
+    {.key = "hidden_size", .option = "width", .initial = "768"},
+    {.key = "num_attention_heads", .option = "heads", .initial = "12"},
+    {.key = "intermediate_size", .option = "intermediate", .initial = "3072"},
+    {.key = "max_position_embeddings", .option = "length", .initial = "512"},
+    {.key = "pad_token_id", .option = "padding", .initial = "0"},
+    {.key = "type_vocab_size", .expected = "2", .initial = "2"},
+    {.key = "hidden_act", .expected = "\"gelu\"", .initial = "\"gelu\""},
+    {.key = "layer_norm_eps", .expected = "1e-12", .initial = "1e-12"},
+    {.key = "position_embedding_type", .expected = "\"absolute\"", .initial = "\"absolute\""},
+    {.key = NULL},
+};
+
+/* Files without a classifier lack the prefix; files of early versions have other names in norms. */
+static const fg_name_rule names[] = {
+    {"bert.*", "bert.*"},
+    {"bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma"},
+    {"bert.embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.beta"},
+    {"bert.encoder.layer.#.attention.output.LayerNorm.weight",
+     "bert.encoder.layer.#.attention.output.LayerNorm.gamma"},
+    {"bert.encoder.layer.#.attention.output.LayerNorm.bias",
+     "bert.encoder.layer.#.attention.output.LayerNorm.beta"},
+    {"bert.encoder.layer.#.output.LayerNorm.weight", "bert.encoder.layer.#.output.LayerNorm.gamma"},
+    {"bert.encoder.layer.#.output.LayerNorm.bias", "bert.encoder.layer.#.output.LayerNorm.beta"},
+    {NULL, NULL},
+};
+
+static const fg_published published[] = {{.type = "bert",
+                                          .architecture = "BertForSequenceClassification",
+                                          .prefix = "bert.",
+                                          .rules = rules,
+                                          .names = names},
+                                         {.type = NULL}};
+
 const fg_model_entry fgi_bert_row = {
     .entry = {.name = "bert", .help = "BERT, for classes of texts", FG_OPTIONS(options, bert)},
     .takes_tokens = true,
     .build = build,
-    .apply = apply};
+    .apply = apply,
+    .published = published,
+    .head = "classifier.*"};

@@ -150,8 +150,48 @@ static const fg_option common_options[] = {DROP_PATH};
         .name = (its_name), .help = "ConvNeXt, for images", FG_OPTIONS(its_options, convnext)      \
     }
 
-const fg_model_entry fgi_convnext_row = {
-    .entry = ENTRY("convnext", options), .takes_images = true, .build = build, .apply = apply};
+static const fg_config_rule rules[] = {
+    {.key = "depths", .option = "depths", .initial = "[3, 3, 9, 3]"},
+    {.key = "hidden_sizes", .option = "widths", .initial = "[96, 192, 384, 768]"},
+    {.key = "patch_size", .expected = "4", .initial = "4"},
+    {.key = "hidden_act", .expected = "\"gelu\"", .initial = "\"gelu\""},
+    {.key = NULL},
+};
+
+#define BLOCK "stages.#.blocks.#."
+#define LAYER "convnext.encoder.stages.#.layers.#."
+static const fg_name_rule names[] = {
+    {"stem.0.*", "convnext.embeddings.patch_embeddings.*"},
+    {"stem.1.*", "convnext.embeddings.layernorm.*"},
+    {"stages.#.downsample.#.*", "convnext.encoder.stages.#.downsampling_layer.#.*"},
+    {BLOCK "conv_dw.*", LAYER "dwconv.*"},
+    {BLOCK "norm.*", LAYER "layernorm.*"},
+    {BLOCK "mlp.fc1.*", LAYER "pwconv1.*"},
+    {BLOCK "mlp.fc2.*", LAYER "pwconv2.*"},
+    {BLOCK "gamma", LAYER "layer_scale_parameter"},
+    {"head.norm.*", "convnext.layernorm.*"},
+    {"head.fc.*", "classifier.*"},
+    {NULL, NULL},
+};
+
+static const fg_published published[] = {{.type = "convnext",
+                                          .architecture = "ConvNextForImageClassification",
+                                          .prefix = "convnext.",
+                                          .rules = rules,
+                                          .names = names},
+                                         {.type = NULL}};
+
+static const fg_config_rule timm_rules[] = {
+    {.key = "global_pool", .expected = "\"avg\"", .initial = "\"avg\""},
+    {.key = NULL},
+};
+
+const fg_model_entry fgi_convnext_row = {.entry = ENTRY("convnext", options),
+                                         .takes_images = true,
+                                         .build = build,
+                                         .apply = apply,
+                                         .published = published,
+                                         .head = "head.fc.*"};
 
 #define ROW(title, third, ...)                                                                     \
     static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
@@ -164,10 +204,14 @@ const fg_model_entry fgi_convnext_row = {
         }                                                                                          \
         build(self, root, shape);                                                                  \
     }                                                                                              \
+    static const fg_published published_##title[] = {                                              \
+        {.architecture = #title, .rules = timm_rules}, {.type = NULL}};                            \
     const fg_model_entry fgi_##title##_row = {.entry = ENTRY(#title, common_options),              \
                                               .takes_images = true,                                \
                                               .build = build_##title,                              \
-                                              .apply = apply}
+                                              .apply = apply,                                      \
+                                              .published = published_##title,                      \
+                                              .head = "head.fc.*"}
 
 ROW(convnext_tiny, 9, 96, 192, 384, 768);
 ROW(convnext_small, 27, 96, 192, 384, 768);

@@ -75,8 +75,27 @@ static const fg_option options[] = {
               "Dropout probability of embeddings, attention weights and layer outputs."),
 };
 
+static const fg_config_rule rules[] = {
+    {.key = "n_layer", .option = "layers", .initial = "12"},
+    {.key = "n_embd", .option = "width", .initial = "768"},
+    {.key = "n_head", .option = "heads", .initial = "12"},
+    {.key = "n_positions", .option = "length", .initial = "1024"},
+    {.key = "activation_function", .expected = "\"gelu_new\"", .initial = "\"gelu_new\""},
+    {.key = "layer_norm_epsilon", .expected = "1e-5", .initial = "1e-5"},
+    {.key = "tie_word_embeddings", .expected = "true", .initial = "true"},
+    {.key = "scale_attn_weights", .expected = "true", .initial = "true"},
+    {.key = "scale_attn_by_inverse_layer_idx", .expected = "false", .initial = "false"},
+    {.key = "add_cross_attention", .expected = "false", .initial = "false"},
+    {.key = NULL},
+};
+
+static const fg_published published[] = {
+    {.type = "gpt2", .architecture = "GPT2LMHeadModel", .prefix = "transformer.", .rules = rules},
+    {.type = NULL}};
+
 const fg_model_entry fgi_gpt2_row = {
     .entry = {.name = "gpt2", .help = "GPT-2, a language model", FG_OPTIONS(options, gpt2)},
     .takes_tokens = true,
     .build = build,
-    .apply = apply};
+    .apply = apply,
+    .published = published};

@@ -92,8 +92,44 @@ static const fg_option options[] = {
               "Use the embedding as the output layer too."),
 };
 
+#define RULES                                                                                      \
+    {.key = "num_hidden_layers", .option = "layers", .initial = "32"},                             \
+        {.key = "hidden_size", .option = "width", .initial = "4096"},                              \
+        {.key = "num_attention_heads", .option = "heads", .initial = "32"},                        \
+        {.key = "num_key_value_heads", .option = "kv_heads", .initial = "0"},                      \
+        {.key = "head_dim", .option = "head_width", .initial = "0"},                               \
+        {.key = "intermediate_size", .option = "intermediate", .initial = "11008"},                \
+        {.key = "rms_norm_eps", .option = "eps", .initial = "1e-6"},                               \
+        {.key = "tie_word_embeddings", .option = "tied", .initial = "false"},                      \
+        {.key = "hidden_act", .expected = "\"silu\"", .initial = "\"silu\""},                      \
+        {.key = "attention_bias", .expected = "false", .initial = "false"},                        \
+    {                                                                                              \
+        .key = "mlp_bias", .expected = "false", .initial = "false"                                 \
+    }
+
+/* Versions of transformers differ in the keys of rotary positions. */
+static const fg_config_rule rules[] = {
+    RULES,
+    {.key = "rope_parameters.rope_type", .expected = "\"default\"", .initial = "\"default\""},
+    {.key = "rope_parameters.rope_theta", .option = "rotary_base"},
+    {.key = NULL},
+};
+static const fg_config_rule version_4_rules[] = {
+    RULES,
+    {.key = "rope_parameters", .expected = "null", .initial = "null"},
+    {.key = "rope_theta", .option = "rotary_base", .initial = "10000"},
+    {.key = "rope_scaling", .expected = "null", .initial = "null"},
+    {.key = NULL},
+};
+
+static const fg_published published[] = {
+    {.type = "llama", .architecture = "LlamaForCausalLM", .rules = rules},
+    {.type = "llama", .architecture = "LlamaForCausalLM", .rules = version_4_rules},
+    {.type = NULL}};
+
 const fg_model_entry fgi_llama_row = {
     .entry = {.name = "llama", .help = "Llama, a language model", FG_OPTIONS(options, llama)},
     .takes_tokens = true,
     .build = build,
-    .apply = apply};
+    .apply = apply,
+    .published = published};

@@ -107,9 +107,30 @@ const fg_model_entry fgi_vit_row = {
     .entry = {.name = "vit", .help = "vision transformer, for images", FG_OPTIONS(options, vit)},
     .takes_images = true,
     .build = build,
-    .apply = apply};
+    .apply = apply,
+    .head = "head.*"};
+
+static const fg_config_rule rules[] = {
+    {.key = "global_pool", .expected = "\"token\"", .initial = "\"token\""},
+    {.key = NULL},
+};
+
+#define TIMM(its_architecture, its_options)                                                        \
+    {                                                                                              \
+        .architecture = (its_architecture), .options = (its_options), .rules = rules               \
+    }
+#define FORMS(title)                                                                               \
+    {                                                                                              \
+        TIMM(#title "_patch16_224", "{patch: 16}"), TIMM(#title "_patch16_384", "{patch: 16}"),    \
+            TIMM(#title "_patch32_224", "{patch: 32}"),                                            \
+            TIMM(#title "_patch32_384", "{patch: 32}"), TIMM(#title "_patch8_224", "{patch: 8}"),  \
+        {                                                                                          \
+            .type = NULL                                                                           \
+        }                                                                                          \
+    }
 
 #define ROW(title, its_layers, its_width, its_heads)                                               \
+    static const fg_published published_##title[] = FORMS(title);                                  \
     static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
     {                                                                                              \
         vit *m = self;                                                                             \
@@ -123,7 +144,9 @@ const fg_model_entry fgi_vit_row = {
                                                         FG_OPTIONS(common_options, vit)},          \
                                               .takes_images = true,                                \
                                               .build = build_##title,                              \
-                                              .apply = apply}
+                                              .apply = apply,                                      \
+                                              .published = published_##title,                      \
+                                              .head = "head.*"}
 
 ROW(vit_tiny, 12, 192, 3);
 ROW(vit_small, 12, 384, 6);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "nn/model.h"
+#include "nn/published_names.h"
 #include "record.h"
 
 enum { SEED = 11, BATCH = 4, LENGTH = 6, VOCABULARY = 11, CLASSES = 3, STEPS = 50 };
@@ -283,6 +285,35 @@ static void a_cache_replaces_earlier_tokens(void **state)
     }
 }
 
+/* Each variable of the model has a name in the recorded list, which has no others. */
+static void published_names_are_those_of_files(void **state)
+{
+    net n;
+    fg_type type;
+    size_t names = 0, found = 0;
+    const fg_entry *entry = fgi_model_rows[0];
+    (void)state;
+    for (size_t i = 0; strcmp(entry->name, "convnext") != 0; i++)
+        entry = fgi_model_rows[i];
+    const char *list = fgt_record_get(record, &type, "convnext/published");
+    for (int64_t i = 0; i < type.dim[0]; i++)
+        names += list[i] == '\n';
+    begin(&n, &rows[4]);
+    for (size_t i = 0; i < n.count; i++) {
+        const fg_name_rule *r = ((const fg_model_entry *)entry)->published->names;
+        fgi_buf name = {0};
+        while (r->ours != NULL &&
+               !fgi_rename(r->ours, r->theirs, fg_variable_name(n.variable[i]), &name))
+            r++;
+        fgi_buf_putc(&name, '\n');
+        found += memmem(list, (size_t)type.dim[0], name.data, name.size) != NULL;
+        fgi_buf_fini(&name);
+    }
+    assert_int_equal(found, n.count);
+    assert_int_equal(names, n.count);
+    end(&n);
+}
+
 static int open_all(void **state)
 {
     (void)state;
@@ -298,6 +329,7 @@ static int close_all(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_are_those_of_their_libraries),
     cmocka_unit_test(a_cache_replaces_earlier_tokens),
+    cmocka_unit_test(published_names_are_those_of_files),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

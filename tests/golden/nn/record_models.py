@@ -5,7 +5,8 @@
 Weights and batches are not stored: both sides generate them with counter-based random numbers (counted.py), by
 the tensor's position among the sorted names. The models run in f64. Cases: NAME/{table,logits,grad,curve}. table
 has the lines "name shape"; grad has, for each of them, the sum of the gradient's elements times counted numbers;
-curve has the losses of 50 steps of AdamW on one batch.
+curve has the losses of 50 steps of AdamW on one batch;
+published has names of transformers' files.
 
 SPDX-License-Identifier: Apache-2.0"""
 import copy
@@ -127,10 +128,18 @@ def image_models(out):
                                                          dims=(8, 12, 16, 20)))
 
 
+def published_names(out):
+    """Names in files of transformers, where they differ: "name" in lines."""
+    config = transformers.ConvNextConfig(num_labels=CLASSES, depths=[1, 1, 2, 1], hidden_sizes=[8, 12, 16, 20])
+    names = transformers.ConvNextForImageClassification(config).state_dict()
+    out["convnext/published"] = numpy.frombuffer("".join(f"{n}\n" for n in names).encode(), numpy.uint8)
+
+
 def main():
     out = {}
     language_models(out)
     image_models(out)
+    published_names(out)
     versions = {m.__name__: m.__version__ for m in (torch, transformers, timm)}
     save_file({k: numpy.ascontiguousarray(v) for k, v in out.items()}, HERE / "models.safetensors", metadata=versions)
 
