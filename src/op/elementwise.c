@@ -173,7 +173,7 @@ static const fgi_op softplus_op = {.name = "softplus",
                                    .emit = softplus_emit,
                                    .vjp = softplus_vjp};
 
-static bool expects_float(fg_tensor a, const char *op)
+bool fgi_expects_float(fg_tensor a, const char *op)
 {
     if (fgi_is_poison(a) || fg_dtype_is_float(fg_tensor_type(a)->dtype))
         return !fgi_is_poison(a);
@@ -188,7 +188,7 @@ static bool expects_float(fg_tensor a, const char *op)
 #define ACTIVATION(id, y)                                                                          \
     fg_tensor fg_##id(fg_tensor a)                                                                 \
     {                                                                                              \
-        if (!expects_float(a, #id))                                                                \
+        if (!fgi_expects_float(a, #id))                                                            \
             return fgi_poison(fg_tensor_trace(a));                                                 \
         const fg_tensor x = fgi_upcast(a);                                                         \
         return fg_cast((y), fg_tensor_type(a)->dtype);                                             \
@@ -211,7 +211,7 @@ ACTIVATION(hardswish, fg_mul(x, fg_hardsigmoid(x)))
 /* expm1 of a where it is selected only: of a large number it is infinite, and its gradient NaN. */
 fg_tensor fg_elu(fg_tensor a, double alpha)
 {
-    if (!expects_float(a, "elu"))
+    if (!fgi_expects_float(a, "elu"))
         return fgi_poison(fg_tensor_trace(a));
     const fg_tensor zero = fgi_full_like(a, 0), is_positive = fg_gt(a, zero);
     const fg_tensor curve = fg_expm1(fg_where(is_positive, zero, a));
@@ -220,7 +220,7 @@ fg_tensor fg_elu(fg_tensor a, double alpha)
 
 fg_tensor fg_leaky_relu(fg_tensor a, double slope)
 {
-    if (!expects_float(a, "leaky_relu"))
+    if (!fgi_expects_float(a, "leaky_relu"))
         return fgi_poison(fg_tensor_trace(a));
     return fg_where(fg_gt(a, fgi_full_like(a, 0)), a, fg_mul_scalar(a, slope));
 }
@@ -319,8 +319,8 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
 }
 
 /* A row with two operands a and b; da and db are expressions of a, b, y and d. */
-#define BINARY(id, stablehlo, commutes, rule, da, db)                                              \
-    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
+#define BINARY_EMIT(id, lowering, commutes, rule, da, db)                                          \
+    static void id##_emit(fgi_emit *e) { lowering; }                                               \
     static void id##_vjp(fgi_vjp *v)                                                               \
     {                                                                                              \
         const fg_tensor a = v->in[0], b = v->in[1], y = v->out, d = v->dout;                       \
@@ -340,6 +340,8 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .vjp = id##_vjp};                                               \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
+#define BINARY(id, stablehlo, ...) BINARY_EMIT(id, fgi_emit_simple(e, stablehlo, NULL), __VA_ARGS__)
+
 #define BINARY_FLAT(id, stablehlo, rule)                                                           \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static const fgi_op id##_op = {.name = #id,                                                    \
@@ -350,6 +352,26 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .rows = fgi_rows_pointwise,                                     \
                                    .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
+
+/* XLA's CPU backend returns the first operand if one is NaN. */
+static void emit_winner(fgi_emit *e, const char *stablehlo)
+{
+    const fgi_value a = fgi_emit_in(e, 0), b = fgi_emit_in(e, 1);
+    const fgi_node *second = e->node->in[1];
+    const bool is_number = second->op->number != NULL && !isnan(second->op->number(second->attr));
+    if (is_number || !fg_dtype_is_float(b.type.dtype)) {
+        fgi_emit_simple(e, stablehlo, NULL);
+        return;
+    }
+    const fgi_value y = fgi_build_binary(&e->b, stablehlo, a, b);
+    fgi_emit_become(e, fgi_build_select(&e->b, fgi_build_compare(&e->b, "EQ", b, b), y, b));
+}
+
+/* a / b rounded toward 0, where y is fmod(a, b). */
+static fg_tensor whole_quotient(fg_tensor a, fg_tensor b, fg_tensor y)
+{
+    return fg_floor(fg_add_scalar(fg_div(fg_sub(a, y), b), 0.5));
+}
 
 /* The part of d for the operand `mine` of max or min: all of it where it won, half where both are
  * equal. */
@@ -381,14 +403,27 @@ BINARY(add, "add", true, binary_number, d, d)
 BINARY(sub, "subtract", false, binary_number, d, fg_neg(d))
 BINARY(mul, "multiply", true, binary_number, fg_mul(d, b), fg_mul(d, a))
 BINARY(div, "divide", false, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
-BINARY(maximum, "maximum", true, binary_number, winner_gradient(d, a, b, y),
-       winner_gradient(d, b, a, y))
-BINARY(minimum, "minimum", true, binary_number, winner_gradient(d, a, b, y),
-       winner_gradient(d, b, a, y))
+BINARY_EMIT(maximum, emit_winner(e, "maximum"), true, binary_number, winner_gradient(d, a, b, y),
+            winner_gradient(d, b, a, y))
+BINARY_EMIT(minimum, emit_winner(e, "minimum"), true, binary_number, winner_gradient(d, a, b, y),
+            winner_gradient(d, b, a, y))
+BINARY(fmod, "remainder", false, binary_number, d, fg_neg(fg_mul(d, whole_quotient(a, b, y))))
 BINARY(pow, "power", false, binary_float, pow_base_gradient(d, a, b),
        pow_exponent_gradient(d, a, y))
 BINARY_FLAT(and, "and", binary_bits)
 BINARY_FLAT(or, "or", binary_bits)
+
+/* fmod has the sign of a: a number with the wrong sign is moved by b. */
+fg_tensor fg_remainder(fg_tensor a, fg_tensor b)
+{
+    fgi_broadcast_both(&a, &b);
+    const fg_tensor r = fg_fmod(a, b);
+    if (fgi_is_poison(r))
+        return r;
+    const fg_tensor zero = fgi_full_like(r, 0);
+    const fg_tensor differs = fg_ne(fg_lt(r, zero), fg_lt(b, zero));
+    return fg_where(fg_and(fg_ne(r, zero), differs), fg_add(r, b), r);
+}
 
 static bool not_infer(fgi_infer *c)
 {

@@ -79,6 +79,9 @@ static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtyp
 
 /* Fails unless two operands have the same type (elementwise.c). */
 bool fgi_infer_agree(fgi_infer *c);
+/* False if a is poison, or, after keeping an error that names `op`, not floating-point
+ * (elementwise.c). */
+bool fgi_expects_float(fg_tensor a, const char *op);
 
 /* dtypes under the trace's precision (upcast.c). The operand of a matmul or a convolution in the
  * dtype that these compute in. */

@@ -293,6 +293,11 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out)
 {
     const fg_type *type = fg_tensor_type(a);
     unsigned seen = 0;
+    if (count < 0) {
+        (void)fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL, "%s: %d axes: expected at least 0", op,
+                             count);
+        return -1;
+    }
     if (count == 0)
         for (int i = 0; i < type->rank; i++)
             out[i] = i;

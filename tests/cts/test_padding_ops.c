@@ -43,7 +43,7 @@ static const fgt_row rows[] = {
 #include "masked_cases.h"
 #undef ROW
 };
-enum { ROW_COUNT = sizeof rows / sizeof rows[0], OWN_ROWS = 24 };
+enum { ROW_COUNT = sizeof rows / sizeof rows[0], OWN_ROWS = 30 };
 
 enum {
     MOST_INPUTS = 3,

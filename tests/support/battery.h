@@ -27,6 +27,16 @@ typedef struct fgt_row {
     fg_tensor (*call)(fg_trace *trace, const fg_tensor *in);
 } fgt_row;
 
+/* The parts of fg_split, at most 4, concatenated in reverse order. */
+static inline fg_tensor fgt_split(fg_tensor a, int axis, int count, const int64_t *size)
+{
+    fg_tensor part[4], reversed[4];
+    fg_split(a, axis, count, size, part);
+    for (int i = 0; i < count; i++)
+        reversed[i] = part[count - 1 - i];
+    return fg_concat(reversed, count, axis);
+}
+
 /* Compares the rows, with T as dtype, with the record; for FG_F64 also with finite differences.
  * Rows whose inputs have no T are only tested with FG_F32. Prints all failures, then fails. The
  * environment variable FGT_ROW selects the rows whose names start with its value. */

@@ -51,6 +51,8 @@ static operands operands_of(fg_trace *t)
 }
 
 /* What fails, how, and the message: the rows of op_cases.h. The location is the row's own line. */
+static fg_tensor fgt_part[4]; /* of fg_split */
+
 #define FAILS(expression, code, text)                                                              \
     {                                                                                              \
         fg_trace *trace = trace_of(NULL);                                                          \

@@ -1,4 +1,4 @@
-/* dot.h - matrix multiplication.
+/* dot.h - matrix multiplication and einsum.
  *
  * The rules for all operations are in ops.h.
  *
@@ -28,6 +28,14 @@ typedef struct fg_dot_options {
 } fg_dot_options;
 FG_API fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options);
 
+/* Sums of products in index notation, "bik,bkj->bij", of 1 to 8 operands: a letter for each
+ * dimension, a term for each operand. Letters that the result does not have are summed. Without
+ * "->", the result has the letters that occur once, in alphabetical order. Blanks are ignored.
+ * Operands are multiplied from left to right, as matrices where possible. Not supported: "..." and a
+ * letter that occurs twice in a term. Errors (FG_EINVAL) name the equation. Source: NumPy, "einsum".
+ */
+FG_API fg_tensor fg_einsum(const char *equation, const fg_tensor *in, int count);
+
 #ifdef __cplusplus
 }
 #endif
@@ -35,5 +43,6 @@ FG_API fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options)
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
 #define fg_matmul(...) FG_HERE(fg_matmul(__VA_ARGS__))
 #define fg_dot(...)    FG_HERE(fg_dot(__VA_ARGS__))
+#define fg_einsum(...) FG_HERE(fg_einsum(__VA_ARGS__))
 #endif
 #endif

@@ -18,8 +18,13 @@ FG_API fg_tensor fg_add(fg_tensor a, fg_tensor b);
 FG_API fg_tensor fg_sub(fg_tensor a, fg_tensor b);
 FG_API fg_tensor fg_mul(fg_tensor a, fg_tensor b);
 FG_API fg_tensor fg_div(fg_tensor a, fg_tensor b);
-/* Elementwise maximum and minimum. If both are equal, each receives half of the gradient, as in
- * PyTorch. */
+/* The remainder of a / b; also for integers. fg_fmod rounds the quotient toward 0: the result has
+ * the sign of a, as in C. fg_remainder rounds it down: the result has the sign of b, as in PyTorch
+ * and Python. An integer divided by 0 is undefined. */
+FG_API fg_tensor fg_fmod(fg_tensor a, fg_tensor b);
+FG_API fg_tensor fg_remainder(fg_tensor a, fg_tensor b);
+/* Elementwise maximum and minimum; NaN if one of them is NaN. If both are equal, each receives half
+ * of the gradient, as in PyTorch. */
 FG_API fg_tensor fg_maximum(fg_tensor a, fg_tensor b);
 FG_API fg_tensor fg_minimum(fg_tensor a, fg_tensor b);
 /* a to the power of b; T only. The gradient with respect to b uses log(a) where a > 0 and is 0
@@ -95,6 +100,8 @@ FG_API fg_tensor fg_stop_gradient(fg_tensor a);
 #define fg_sub(...)           FG_HERE(fg_sub(__VA_ARGS__))
 #define fg_mul(...)           FG_HERE(fg_mul(__VA_ARGS__))
 #define fg_div(...)           FG_HERE(fg_div(__VA_ARGS__))
+#define fg_fmod(...)          FG_HERE(fg_fmod(__VA_ARGS__))
+#define fg_remainder(...)     FG_HERE(fg_remainder(__VA_ARGS__))
 #define fg_maximum(...)       FG_HERE(fg_maximum(__VA_ARGS__))
 #define fg_minimum(...)       FG_HERE(fg_minimum(__VA_ARGS__))
 #define fg_pow(...)           FG_HERE(fg_pow(__VA_ARGS__))

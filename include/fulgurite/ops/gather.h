@@ -63,6 +63,17 @@ FG_API fg_tensor fg_scatter_add(fg_tensor a, fg_tensor index, fg_tensor updates,
  * Gradient: to a and block. Source: StableHLO specification, "dynamic_update_slice". */
 FG_API fg_tensor fg_dynamic_update_slice(fg_tensor a, fg_tensor block, fg_tensor start);
 
+/* Elements of a along `axis` at the positions `index`, one index for each element of the result;
+ * any dtype. The other dimensions are shared: PyTorch's gather, with
+ * y[i][j] = a[i][index[i][j]] for matrices and axis 1.
+ *
+ *   a        T[p..., N, q...]     index  s32[p..., K, q...]   moved into 0 to N - 1
+ *   returns  T[p..., K, q...]
+ *
+ * The axis must not be a batch axis (ops/padding.h). Gradient: to a; elements that are selected
+ * several times receive the sum. Source: NumPy, "take_along_axis". */
+FG_API fg_tensor fg_take_along_axis(fg_tensor a, fg_tensor index, int axis);
+
 #ifdef __cplusplus
 }
 #endif
@@ -72,5 +83,6 @@ FG_API fg_tensor fg_dynamic_update_slice(fg_tensor a, fg_tensor block, fg_tensor
 #define fg_dynamic_slice(...)        FG_HERE(fg_dynamic_slice(__VA_ARGS__))
 #define fg_scatter_add(...)          FG_HERE(fg_scatter_add(__VA_ARGS__))
 #define fg_dynamic_update_slice(...) FG_HERE(fg_dynamic_update_slice(__VA_ARGS__))
+#define fg_take_along_axis(...)      FG_HERE(fg_take_along_axis(__VA_ARGS__))
 #endif
 #endif

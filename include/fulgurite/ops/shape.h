@@ -1,4 +1,4 @@
-/* shape.h - shapes: reshape, transpose, slice, pad, concatenate; any dtype.
+/* shape.h - shapes: reshape, transpose, slice, pad, concatenate, split, repeat; any dtype.
  *
  * The rules for all operations are in ops.h.
  *
@@ -36,6 +36,22 @@ FG_API fg_tensor fg_pad(fg_tensor a, double value, const int64_t *low, const int
 FG_API fg_tensor fg_concat(const fg_tensor *in, int count, int axis);
 /* Reverses the order of elements along the axes. */
 FG_API fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis);
+/* Inserts dimensions of size 1, so that they are these axes of the result. */
+FG_API fg_tensor fg_unsqueeze(fg_tensor a, int axis_count, const int *axis);
+/* Concatenates 1 to 64 tensors of the same shape along a new axis of the result. */
+FG_API fg_tensor fg_stack(const fg_tensor *in, int count, int axis);
+/* Writes the `count` parts of a along an axis to out, in order; size has the size of each part, or
+ * is NULL for equal parts. FG_ESHAPE unless the parts are all of the axis. */
+FG_API void fg_split(fg_tensor a, int axis, int count, const int64_t *size, fg_tensor *out);
+/* Moves elements by `shift` along an axis; those moved over the end continue at the start. The axis
+ * must not be a batch axis (fg_batch_roll). */
+FG_API fg_tensor fg_roll(fg_tensor a, int64_t shift, int axis);
+/* Repeats all of a along each dimension, times[i] times along dimension i: NumPy's tile. */
+FG_API fg_tensor fg_repeat(fg_tensor a, const int64_t *times);
+/* The lower and the upper triangle of the matrices in the last two dimensions; other elements
+ * become 0. `diagonal` moves the limit, which belongs to both, to the right (> 0) or the left. */
+FG_API fg_tensor fg_tril(fg_tensor a, int diagonal);
+FG_API fg_tensor fg_triu(fg_tensor a, int diagonal);
 
 #ifdef __cplusplus
 }
@@ -51,5 +67,12 @@ FG_API fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis);
 #define fg_pad(...)          FG_HERE(fg_pad(__VA_ARGS__))
 #define fg_concat(...)       FG_HERE(fg_concat(__VA_ARGS__))
 #define fg_reverse(...)      FG_HERE(fg_reverse(__VA_ARGS__))
+#define fg_unsqueeze(...)    FG_HERE(fg_unsqueeze(__VA_ARGS__))
+#define fg_stack(...)        FG_HERE(fg_stack(__VA_ARGS__))
+#define fg_split(...)        FG_HERE(fg_split(__VA_ARGS__))
+#define fg_roll(...)         FG_HERE(fg_roll(__VA_ARGS__))
+#define fg_repeat(...)       FG_HERE(fg_repeat(__VA_ARGS__))
+#define fg_tril(...)         FG_HERE(fg_tril(__VA_ARGS__))
+#define fg_triu(...)         FG_HERE(fg_triu(__VA_ARGS__))
 #endif
 #endif

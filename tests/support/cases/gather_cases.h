@@ -32,6 +32,15 @@ ROW(dynamic_update_slice_samples, ALL + TWICE, "T[4,5,6,2] T[4,3,4,2] s32[4,3]<3
 ROW(dynamic_update_slice_u8, VALUE, "u8[3,4,3]<250 u8[3,2,2]<250 s32[3,2]<3", fg_dynamic_update_slice(a, b, c), "torch.stack([replaced(*one) for one in zip(a, b, c)])")
 ROW(dynamic_update_slice_scalar, VALUE + GRAD, "T[] T[]", fg_dynamic_update_slice(a, b, fg_zeros(trace, FG_S32, FG_DIMS(0))), "b + 0 * a")
 
+ROW(take_along_axis, ALL, "T[3,5] s32[3,2]<5", fg_take_along_axis(a, b, 1), "a.gather(1, b.long())")
+ROW(take_along_first, ALL + BF16, "T[5,2,3] s32[7,2,3]<5", fg_take_along_axis(a, b, 0), "a.gather(0, b.long())")
+ROW(take_along_middle, VALUE + GRAD, "T[2,5,3] s32[2,4,3]<5", fg_take_along_axis(a, b, -2), "a.gather(1, b.long())")
+ROW(take_along_s32, VALUE, "s32[6] s32[3]<6", fg_take_along_axis(a, b, 0), "a.gather(0, b.long())")
+
+FAILS(fg_take_along_axis(o.m, o.i, 1), FG_ESHAPE, "take_along_axis(f32[3,4], s32[3]): the shapes differ in dimensions other than axis 1")
+FAILS(fg_take_along_axis(o.m, fg_zeros(o.t, FG_S32, FG_DIMS(2, 4)), 1), FG_ESHAPE, "take_along_axis(f32[3,4], s32[2,4]): the shapes differ in dimensions other than axis 1")
+FAILS(fg_take_along_axis(o.m, o.m, 1), FG_EDTYPE, "gather(f32[3,4], f32[3,4]): expected s32 indices")
+FAILS(fg_take_along_axis(o.s, o.s, 0), FG_EINVAL, "take_along_axis: axis 0 is out of range for rank 0 or given twice")
 FAILS(fg_scatter_add(o.m, o.i, o.n, 0, 0), FG_ESHAPE, "scatter_add(f32[3,4], s32[3], f32[5,6]): expected updates f32[3,4]")
 FAILS(fg_scatter_add(o.m, o.i, o.v, 0, 0), FG_ESHAPE, "scatter_add(f32[3,4], s32[3], f32[4]): expected updates f32[3,4]")
 FAILS(fg_scatter_add(o.m, o.i, o.d, 0, 0), FG_EDTYPE, "scatter_add(f32[3,4], s32[3], f64[3,4]): expected updates f32[3,4]")
