@@ -23,6 +23,8 @@ typedef struct fg_hub_options {
     const char *token;     /* for private and gated models; "": none
                               [HF_TOKEN, or the file HF_TOKEN_PATH or HF_HOME/token]        */
     bool offline; /* use the cache only              [HF_HUB_OFFLINE is 1, true, yes or on] */
+    void (*say)(void *self, const char *line); /* receives what is downloaded [the log] */
+    void *self;
     uint64_t reserved[4];
 } fg_hub_options;
 
@@ -32,7 +34,7 @@ FG_API bool fg_hub_is_name(const char *name);
 
 /* Downloads the weights of a model and the files that describe them (safetensors, JSON, texts),
  * unless they are in the cache, and returns the folder with them, for fg_ckpt_open: free it with
- * fg_free. Branches are looked up on the hub, if it can be reached. What is downloaded is logged.
+ * fg_free. Branches are looked up on the hub, if it can be reached. What is downloaded is reported.
  * options may be NULL. Requires libcurl. Errors: FG_EINVAL (not such a name), FG_ENOTFOUND (the
  * model, the revision or, offline, the cache's copy does not exist; libcurl is missing), FG_EIO (no
  * access, no connection, no space), FG_EFORMAT (what was received is not what the hub lists, or has

@@ -8,6 +8,7 @@
 #include "hub/hub_model.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/reserved.h"
 #include "base/thread.h"
 #include "input/json_file.h"
@@ -147,6 +149,19 @@ static bool is_offline(const fg_hub_options *o)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+void fgi_hub_say(const fgi_hub *hub, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    (void)fgi_vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (hub->options->say != NULL)
+        hub->options->say(hub->options->self, line);
+    else
+        fgi_log(FG_LOG_INFO, "%s", line);
+}
+
 /* What a status means to the user; FG_OK for success. */
 static fg_status explain(const fgi_hub *hub, const char *what, int code, const char *word,
                          fg_error *err)
@@ -206,7 +221,10 @@ fg_status fgi_hub_get(const fgi_hub *hub, const char *path, const char *what,
 {
     fgi_buf url = {0};
     bool again = true;
-    fgi_buf_printf(&url, "%s%s", hub->endpoint, path);
+    size_t size = strlen(hub->endpoint);
+    while (size > 0 && hub->endpoint[size - 1] == '/')
+        size--;
+    fgi_buf_printf(&url, "%.*s%s", (int)size, hub->endpoint, path);
     fg_status status = fgi_buf_status(&url, err);
     for (int i = 0; i < ATTEMPTS && again && (i == 0 || status != FG_OK); i++) {
         if (i > 0)
@@ -381,7 +399,7 @@ static fg_status fetch(fgi_hub *hub, char **out, fg_error *err)
     json_t *model = NULL;
     fg_status status = list_files(hub, &model, err);
     if (status == FG_EIO && find_cached(hub, out, &(fg_error){0}) == FG_OK) {
-        fgi_log(FG_LOG_WARNING, "%s: using the cached copy", err->message);
+        fgi_hub_say(hub, "%s: using the cached copy", err->message);
         json_decref(model);
         return FG_OK;
     }
@@ -407,6 +425,7 @@ fg_status fg_hub_fetch(const char *name, const fg_hub_options *options, char **o
     *out_folder = NULL;
     FGI_TRY_RESERVED(fg_hub_options, options, err);
     options = options != NULL ? options : &none;
+    hub.options = options;
     fg_status status = set_up(&hub, options, err);
     if (status == FG_OK)
         status =

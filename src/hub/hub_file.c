@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/print.h"
 #include "base/sha256.h"
 #include "base/temporary.h"
@@ -94,8 +93,8 @@ static fg_status receive(const fgi_hub *hub, blob *b, fg_error *err)
     FGI_TRY(read_rest(b, err));
     const fgi_hub_sink sink = {take, restart, b, &b->bytes};
     fgi_buf_printf(&url, "/%s/resolve/%s/%s", hub->id, hub->commit, b->file->name);
-    fgi_log(FG_LOG_INFO, "downloading %s: %s (%s)%s", hub->name, b->file->name,
-            fgi_bytes_words((double)b->file->size), b->bytes > 0 ? ", continued" : "");
+    fgi_hub_say(hub, "downloading %s: %s (%s)%s", hub->name, b->file->name,
+                fgi_bytes_words((double)b->file->size), b->bytes > 0 ? ", continued" : "");
     fg_status status = fgi_buf_status(&url, err);
     if (status == FG_OK && b->bytes < b->file->size)
         status = fgi_hub_get(hub, url.data, b->file->name, &sink, err);
@@ -139,8 +138,8 @@ static fg_status lock(const fgi_hub *hub, const fgi_hub_file *file, int *out_fd,
         return fgi_fail_errno(err, "cannot create", path);
     while (flock(*out_fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
         if (!is_reported)
-            fgi_log(FG_LOG_INFO, "%s: waiting for another process that downloads %s", hub->name,
-                    file->name);
+            fgi_hub_say(hub, "%s: waiting for another process that downloads %s", hub->name,
+                        file->name);
         is_reported = true;
         fgi_sleep(0.1);
     }

@@ -16,9 +16,10 @@ typedef struct fgi_hub {
     const char *name;                              /* as given, for messages: "hf:OWNER/NAME" */
     char id[FGI_HUB_NAME], revision[FGI_HUB_NAME]; /* "OWNER/NAME", "main" */
     char commit[FGI_HUB_NAME];                     /* of the revision; "": not known yet */
-    const char *endpoint;                          /* without a slash at the end */
+    const char *endpoint;                          /* "https://huggingface.co" */
     char *header;                                  /* with the token; NULL: none */
-    char *cache, *folder;                          /* of all models, and of this one */
+    const fg_hub_options *options;
+    char *cache, *folder; /* of all models, and of this one */
 } fgi_hub;
 
 /* A file of the model, as the hub lists it. */
@@ -40,6 +41,9 @@ typedef struct fgi_hub_sink {
 } fgi_hub_sink;
 fg_status fgi_hub_get(const fgi_hub *hub, const char *path, const char *what,
                       const fgi_hub_sink *sink, fg_error *err);
+
+/* Reports a line. */
+void fgi_hub_say(const fgi_hub *hub, const char *format, ...) FG_PRINTF(2, 3);
 
 /* Downloads a file unless the cache has it, and links it into the snapshot of hub->commit. */
 fg_status fgi_hub_file_get(const fgi_hub *hub, const fgi_hub_file *file, fg_error *err);

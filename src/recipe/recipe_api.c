@@ -317,7 +317,7 @@ static void say_published(void *self, const char *line)
 static fg_status complete(fg_recipe *r, fg_error *err)
 {
     const fgi_published_say say = {say_published, r};
-    FGI_TRY(fgi_published_fetch(r->c, err));
+    FGI_TRY(fgi_published_fetch(r->c, &say, err));
     FGI_TRY(fgi_published_model(r->c, &say, err));
     return fgi_published_input(r->c, &say, err);
 }

@@ -53,6 +53,14 @@ static void start(server *s, const server_line *lines, size_t count, int once)
     server_start(s);
 }
 
+static char said[4096]; /* lines reported by the last fetch */
+
+static void say(void *self, const char *line)
+{
+    (void)self;
+    (void)snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
+}
+
 /* Fetches hf:o/n into the folder of this test; *out_folder must be freed. */
 static fg_status fetch(const server *s, const char *name, bool offline, char **out_folder)
 {
@@ -61,10 +69,13 @@ static fg_status fetch(const server *s, const char *name, bool offline, char **o
     const fg_hub_options options = {.endpoint = endpoint,
                                     .cache_dir = fgt_path(base, "cache"),
                                     .token = TOKEN,
-                                    .offline = offline};
+                                    .offline = offline,
+                                    .say = say};
     err = (fg_error){0};
+    said[0] = '\0';
     const fg_status status = fg_hub_fetch(name, &options, out_folder, &err);
     assert_null(strstr(err.message, TOKEN));
+    assert_null(strstr(said, TOKEN));
     return status;
 }
 
@@ -105,6 +116,8 @@ static void the_cache_is_that_of_huggingface_hub(void **state)
     start(&s, lines, 3, -1);
     fgt_ok(fetch(&s, "hf:o/n", false, &folder));
     assert_string_equal(folder, in_model("snapshots/c1"));
+    assert_string_equal(said, "downloading hf:o/n: config.json (2 B)\n"
+                              "downloading hf:o/n: model.safetensors (10 B)\n");
     assert_true(readlink(in_model("snapshots/c1/model.safetensors"), link, sizeof link - 1) > 0);
     assert_string_equal(link, "../../blobs/" SHA);
     holds("snapshots/c1/model.safetensors", "0123456789");
@@ -160,6 +173,7 @@ static void downloads_are_continued(void **state)
         start(&s, i == 2 ? refused : broken, 4, i == 2 ? -1 : 3);
         fgt_ok(fetch(&s, "hf:o/n", false, &folder));
         holds("snapshots/c1/model.safetensors", "0123456789");
+        assert_int_equal(strstr(said, ", continued\n") != NULL, i > 0);
         assert_int_equal(count_of(&s, "Range: bytes=4-"), 1);
         assert_int_equal(count_of(&s, WEIGHTS), i == 1 ? 1 : 2);
         fg_free(folder);
@@ -294,7 +308,7 @@ static void settings_of_the_environment(void **state)
     char endpoint[64], *folder = NULL;
     server s;
     start(&s, lines, 3, -1);
-    (void)snprintf(endpoint, sizeof endpoint, "http://%s", s.address);
+    (void)snprintf(endpoint, sizeof endpoint, "http://%s/", s.address);
     const char *home = fgt_path(base, "home");
     fgt_ok(fgi_folder_make(home, &err));
     fgt_write(fgt_path(home, "token"), "of_a_file\n", 10);

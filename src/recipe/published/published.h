@@ -19,7 +19,7 @@ typedef struct fgi_published_say {
 
 /* Replaces hf:OWNER/NAME in model.hf and model.weights by the folder that has it, after a download
  * if need be. Errors: those of fg_hub_fetch. */
-fg_status fgi_published_fetch(fgi_config *c, fg_error *err);
+fg_status fgi_published_fetch(fgi_config *c, const fgi_published_say *say, fg_error *err);
 
 /* Sets model.name and the options of the model from config.json in the folder model.hf, if that is
  * given, and model.weights to the folder unless it is given. Errors: FG_EFORMAT (the model that the

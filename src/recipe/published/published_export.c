@@ -137,10 +137,15 @@ static void set_rules(const export *e)
     }
 }
 
+static int64_t outputs_of(const export *e)
+{
+    return json_integer_value(json_object_get(e->origin->data, "outputs"));
+}
+
 /* The class names, as "0", "1" without them. */
 static void set_classes(const export *e)
 {
-    const int64_t outputs = json_integer_value(json_object_get(e->origin->data, "outputs"));
+    const int64_t outputs = outputs_of(e);
     const json_t *names = json_object_get(e->origin->data, "class_names");
     json_t *by_id = json_object(), *by_label = json_object(), *list = json_array();
     for (int64_t i = 0; i < outputs; i++) {
@@ -246,7 +251,10 @@ static fg_status write_config(export *e, const char *folder, fg_error *err)
         set(e->config, "architecture", json_string(e->form->architecture));
     }
     set_rules(e);
-    set_classes(e);
+    if (e->row->takes_tokens && json_object_get(e->config, "vocab_size") == NULL)
+        set(e->config, "vocab_size", json_integer(outputs_of(e))); /* a language model */
+    else
+        set_classes(e);
     if (e->row->takes_images && e->form->type == NULL)
         set(e->config, "pretrained_cfg", timm_preprocessing(&in));
     else if (e->row->takes_images)

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/published/published.h"
 
@@ -119,23 +119,27 @@ done:
     return status;
 }
 
-/* The folder of model.weights, a new string. */
-static char *folder_of(const fgi_config *c)
+/* The folder of published weights, a new string; *out is NULL for weights that are not: files next
+ * to those do not describe them. */
+static fg_status folder_of(const fgi_config *c, char **out, fg_error *err)
 {
     const char *weights = c->model.weights;
-    return fgi_is_folder(weights) ? fgi_strdup(weights) : fgi_path_parent(weights);
+    const bool is_folder = weights != NULL && fgi_is_folder(weights);
+    const bool is_file = !is_folder && weights != NULL &&
+                         strcmp(fgi_after_last(weights, '/'), "model.safetensors") == 0;
+    *out = is_folder ? fgi_strdup(weights) : is_file ? fgi_path_parent(weights) : NULL;
+    return *out != NULL || (!is_folder && !is_file) ? FG_OK : fgi_no_memory(err);
 }
 
 fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_error *err)
 {
     char path[FGI_PATH_BYTES];
     json_t *config = NULL;
-    if (c->model.weights == NULL || *c->model.weights == '\0')
+    char *folder = NULL;
+    FGI_TRY(folder_of(c, &folder, err));
+    if (folder == NULL)
         return FG_OK;
-    char *folder = folder_of(c);
-    fg_status status = folder != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK)
-        status = fgi_published_read(folder, "preprocessor_config.json", path, &config, err);
+    fg_status status = fgi_published_read(folder, "preprocessor_config.json", path, &config, err);
     if (status == FG_OK && config != NULL) {
         const input in = read_transformers(config);
         status = set_all(c, &in, path, say, err);

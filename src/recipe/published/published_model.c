@@ -220,7 +220,8 @@ static fg_status refuse(const choice *found, json_t *config, const char *path, f
     return status;
 }
 
-/* timm's arguments of the model, of which a form must list each; the data determine the classes. */
+/* timm's arguments of the model, of which a form must list each, except those that the data
+ * determine, and one that is also outside. */
 static fg_status check_arguments(const choice *found, json_t *config, const char *path,
                                  fg_error *err)
 {
@@ -232,8 +233,8 @@ static fg_status check_arguments(const choice *found, json_t *config, const char
         fgi_buf key = {0};
         fgi_buf_printf(&key, "%s.%s", section, name);
         fg_status status = fgi_buf_status(&key, err);
-        const bool is_known =
-            strcmp(name, "num_classes") == 0 || rule_of(found->form, fgi_buf_text(&key)) != NULL;
+        const bool is_known = fgi_is_one_of(name, "num_classes|in_chans|global_pool") ||
+                              rule_of(found->form, fgi_buf_text(&key)) != NULL;
         if (status == FG_OK && !is_known)
             status = fgi_fail(err, FG_EFORMAT, "%s: '%s': model %s does not have this argument",
                               path, key.data, found->row->name);
@@ -332,15 +333,16 @@ static fg_status set_model(fgi_config *c, json_t *config, const char *path,
     return status;
 }
 
-fg_status fgi_published_fetch(fgi_config *c, fg_error *err)
+fg_status fgi_published_fetch(fgi_config *c, const fgi_published_say *say, fg_error *err)
 {
+    const fg_hub_options options = {.say = say->line, .self = say->self};
     static const char *const keys[] = {"model.hf", "model.weights"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char *folder = NULL;
         const char *name = fg_option_string(c->values, keys[i]);
         if (!fg_hub_is_name(name))
             continue;
-        FGI_TRY(fg_hub_fetch(name, NULL, &folder, err));
+        FGI_TRY(fg_hub_fetch(name, &options, &folder, err));
         const fg_status status = fgi_config_set(c, keys[i], folder, name, err);
         fg_free(folder);
         FGI_TRY(status);
