@@ -119,7 +119,8 @@ static double ledger_us(void)
     fgi_ledger_start(&ledger, begin);
     for (int64_t i = 0; i < STEPS; i++) {
         const int64_t at = i * 1000;
-        const fgi_flight flight = {.is_step = true, .launch_ns = at + 300, .done_ns = at + 900};
+        const fgi_flight flight = {
+            .is_step = true, .steps = 1, .launch_ns = at + 300, .done_ns = at + 900};
         fgi_ledger_add(&ledger, FGI_INPUT, at, at + 100);
         fgi_ledger_add(&ledger, FGI_UPLOAD, at + 100, at + 200);
         fgi_ledger_launched(&ledger, i);

@@ -63,7 +63,15 @@ typedef struct fg_trainer_devices {
     size_t sharding_rule_count;
     fg_client *client;     /* an open client to use instead, borrowed                      [NULL] */
     const char *cache_dir; /* folder for compiled programs, as in fg_client_options    [NULL: on] */
-    uint64_t reserved[2];
+    /* The most training steps per launch of the program, 1 to 256, for models whose steps take less
+     * time than their launches. The results are the same bits. A launch ends earlier where metrics
+     * are logged, the model is validated or saved by steps, and at the end of an epoch; stops,
+     * max_time, SIGUSR1 and requests to save are handled between launches. `step_start` is called
+     * for all steps of a launch before it, `batch_end` after it. With accumulate_grad_batches, a
+     * launch has at most the batches of one step, and its update another one. FG_AUTO: chosen from
+     * the times of the first steps, and logged                                               [1] */
+    int64_t steps_per_launch;
+    uint64_t reserved[1];
 } fg_trainer_devices;
 
 /* How long to train, and on which part of the data. */

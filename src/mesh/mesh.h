@@ -99,6 +99,8 @@ bool fgi_sharding_equal(const fgi_sharding *a, const fgi_sharding *b);
 fgi_sharding fgi_sharding_without(const fgi_sharding *sharding, fgi_axis_set axes);
 /* The sharding of a batch: its first dimension along the mesh's batch axes. */
 fgi_sharding fgi_sharding_of_batch(const fgi_mesh *mesh);
+/* The sharding of a stack of such arrays, whose first dimension is not sharded. */
+fgi_sharding fgi_sharding_stacked(const fgi_sharding *sharding);
 /* Parses a partition spec; "" and NULL are replicated. *out_count (may be NULL): its number of
  * entries. Error: FG_EINVAL. */
 fg_status fgi_sharding_parse(const fgi_mesh *mesh, const char *spec, fgi_sharding *out,

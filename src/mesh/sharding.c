@@ -98,6 +98,13 @@ fgi_sharding fgi_sharding_without(const fgi_sharding *sharding, fgi_axis_set axe
 
 fgi_sharding fgi_sharding_of_batch(const fgi_mesh *mesh) { return (fgi_sharding){{mesh->batch}}; }
 
+fgi_sharding fgi_sharding_stacked(const fgi_sharding *sharding)
+{
+    fgi_sharding stacked = {{0}};
+    memcpy(stacked.axes + 1, sharding->axes, sizeof sharding->axes - sizeof sharding->axes[0]);
+    return stacked;
+}
+
 fg_status fgi_sharding_check(const fgi_mesh *mesh, const fg_type *type,
                              const fgi_sharding *sharding, fg_error *err)
 {

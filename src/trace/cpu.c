@@ -51,6 +51,11 @@ const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
     return flags;
 }
 
+bool fgi_cpu_isolates(const fg_trace *trace)
+{
+    return trace->client != NULL && fgi_client_platform(trace->client) == FGI_CPU;
+}
+
 /* Traverses from users to operands, so that the mark on operands of matmuls passes through
  * operations that only move elements, down to those that compute them. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)

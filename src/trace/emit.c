@@ -177,6 +177,8 @@ static void put_argument_attributes(const module *m, size_t leaf, fgi_buf *out)
     const fgi_node *node = m->trace->leaves[leaf].node;
     const bool is_sharded = device_count(m->trace) > 1;
     const char *before = " {";
+    if (m->trace->launch.steps > 0) /* those of @main, which calls it */
+        return;
     for (size_t k = 0; k < layout->assigned_count; k++)
         if (layout->assigned_leaf[k] == leaf) {
             fgi_buf_printf(out, "%stf.aliasing_output = %zu : i32", before,
@@ -209,7 +211,7 @@ static void put_arguments(module *m, fgi_buf *out)
         fgi_buf_puts(out, layout->argument_count == 0 ? "" : ", ");
         put_value(out, m->next++);
         fgi_buf_printf(out, ": tensor<%zuxui32>", layout->scalar_count);
-        if (device_count(m->trace) > 1) {
+        if (device_count(m->trace) > 1 && m->trace->launch.steps == 0) {
             fgi_buf_puts(out, " {");
             put_sharding(m->trace, out, &(fgi_sharding){{0}}, 1);
             fgi_buf_putc(out, '}');
@@ -328,16 +330,19 @@ fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const
     }
     fgi_buf_puts(out, "module @fulgurite {\n");
     put_mesh(trace, out);
-    fgi_buf_puts(out, "  func.func public @main(");
+    const bool is_loop = trace->launch.steps > 0;
+    fgi_buf_puts(out, is_loop ? "  func.func private @step(" : "  func.func public @main(");
     put_arguments(&m, out);
     fgi_buf_puts(out, ") -> (");
-    put_result_types(&m, true, out);
+    put_result_types(&m, !is_loop, out);
     fgi_buf_puts(out, ") {\n");
     put_body(&m, with_locations, out);
     put_return(&m, out);
     fgi_buf_puts(out, "  }\n");
     fgi_functions_put(&m.functions, out);
+    const fg_status status =
+        is_loop ? fgi_emit_launch_loop(trace, layout, outputs, out, err) : FG_OK;
     fgi_buf_puts(out, "}\n");
     module_fini(&m);
-    return fgi_buf_status(out, err);
+    return status == FG_OK ? fgi_buf_status(out, err) : status;
 }

@@ -26,6 +26,8 @@ struct fgi_program {
     fgi_matmul_flops flops;
     uint32_t *words;   /* packed scalars of the last launch ... */
     fg_array *scalars; /* ... and their array on the devices, or NULL */
+    size_t word_count;
+    int64_t steps, steps_added; /* most of a launch, 0: there is no loop; of the next launch */
 };
 
 /* ---- dependencies of a program --------------------------------------------------------------- */
@@ -243,15 +245,17 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
     program->argument_sharding = fgi_calloc(l->argument_count + 1, sizeof(fgi_sharding));
     program->arguments = fgi_calloc(l->argument_count + 1, sizeof(fg_array *));
     program->results = fgi_calloc(l->output_count + l->assigned_count + 1, sizeof(fg_array *));
-    program->words = fgi_calloc(l->scalar_count + 1, sizeof(uint32_t));
+    program->steps = trace->launch.steps;
+    program->word_count = fgi_launch_words(trace, l);
+    program->words = fgi_calloc(program->word_count + 1, sizeof(uint32_t));
     fg_status status = FG_OK;
     if (program->argument_type == NULL || program->argument_sharding == NULL ||
         program->arguments == NULL || program->results == NULL || program->words == NULL)
         status = fgi_no_memory(err);
     for (size_t i = 0; status == FG_OK && i < l->argument_count; i++) {
-        const fgi_node *leaf = trace->leaves[l->argument_leaf[i]].node;
-        program->argument_type[i] = leaf->type;
-        program->argument_sharding[i] = *fgi_leaf_sharding(leaf);
+        const fgi_leaf *leaf = &trace->leaves[l->argument_leaf[i]];
+        program->argument_type[i] = fgi_launch_type(trace, leaf);
+        program->argument_sharding[i] = fgi_launch_sharding(trace, leaf);
     }
     count_flops(trace, l, &program->flops);
     if (status == FG_OK)
@@ -313,6 +317,7 @@ fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, siz
 static fgi_hash whole_structure(const fg_trace *trace, const fg_tensor *outputs, size_t count)
 {
     fgi_hash hash = {count, trace->leaf_count};
+    hash = fgi_hash_more(hash, &trace->launch.steps, sizeof trace->launch.steps);
     for (size_t i = 0; i < count; i++)
         hash = fgi_hash_more(hash, &fgi_node_of(outputs[i])->hash, sizeof(fgi_hash));
     for (size_t i = 0; i < trace->leaf_count; i++) {
@@ -392,18 +397,29 @@ static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_c
     return FG_OK;
 }
 
+/* Writes the current scalars to `words`; returns whether one of them has changed. */
+static bool read_scalars(const fgi_program *program, const fgi_leaf *leaves, uint32_t *words)
+{
+    const fgi_layout *l = &program->layout;
+    bool has_changed = false;
+    for (size_t i = 0; i < l->scalar_count; i++) {
+        const uint32_t word = leaves[l->scalar_leaf[i]].of.scalar->value.u32;
+        has_changed |= word != words[i];
+        words[i] = word;
+    }
+    return has_changed;
+}
+
 /* The packed scalars on the devices; uploaded only if one has changed since the last launch. */
 static fg_status pack_scalars(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
                               fg_array **out, fg_error *err)
 {
-    const fgi_layout *l = &program->layout;
-    const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)l->scalar_count}};
-    bool has_changed = program->scalars == NULL;
-    for (size_t i = 0; i < l->scalar_count; i++) {
-        const uint32_t word = leaves[l->scalar_leaf[i]].of.scalar->value.u32;
-        has_changed |= word != program->words[i];
-        program->words[i] = word;
-    }
+    const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)program->word_count}};
+    bool has_changed = program->scalars == NULL || program->steps > 0;
+    if (program->steps > 0)
+        program->words[0] = (uint32_t)program->steps_added;
+    else
+        has_changed |= read_scalars(program, leaves, program->words);
     if (has_changed) {
         fg_array_release(program->scalars);
         program->scalars = NULL;
@@ -428,7 +444,7 @@ static fg_status launch(fgi_program *program, const fgi_leaf *leaves, fg_client 
         out_arrays[i] = NULL;
     for (size_t i = 0; i < l->argument_count; i++)
         FGI_TRY(bind(program, &leaves[l->argument_leaf[i]], i, client, feeds, feed_count, err));
-    if (l->scalar_count > 0) {
+    if (program->word_count > 0) {
         FGI_TRY(pack_scalars(program, leaves, client, &scalars, err));
         program->arguments[arguments++] = scalars;
     }
@@ -556,6 +572,14 @@ void fgi_step_program_destroy(fgi_step_program *step)
     release(step->program);
     fgi_free(step->leaves);
     fgi_free(step);
+}
+
+void fgi_step_program_add(fgi_step_program *step, int64_t number)
+{
+    fgi_program *program = step->program;
+    const size_t each = program->layout.scalar_count;
+    (void)read_scalars(program, step->leaves, program->words + 1 + (size_t)number * each);
+    program->steps_added = number + 1;
 }
 
 fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,

@@ -34,6 +34,9 @@ typedef struct fgi_step_program fgi_step_program;
 fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                   fgi_step_program **out, fg_error *err);
 void fgi_step_program_destroy(fgi_step_program *step);
+/* For a program with several steps per launch (fgi_launch): step `number` of the next launch,
+ * starting at 0, gets the current values of the scalars, and is its last one so far. */
+void fgi_step_program_add(fgi_step_program *step, int64_t number);
 fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
 /* Borrowed for the step's lifetime. */
@@ -74,10 +77,25 @@ void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
  * by node id. Returns false when out of memory. */
 bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out);
 
+/* On the CPU: a step that is called in a loop must be compiled separately. */
+bool fgi_cpu_isolates(const fg_trace *trace);
+
 /* The sharding of result i (outputs, then assigned variables). */
 const fgi_sharding *fgi_result_sharding(const fg_trace *trace, const fgi_layout *layout, size_t i);
 /* Writes the StableHLO module (emit.c). */
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err);
+
+/* ---- several steps per launch (launch_loop.c) ------------------------------------------------ */
+
+/* An argument of the program for this leaf: batches have the steps as their first dimension. */
+fg_type fgi_launch_type(const fg_trace *trace, const fgi_leaf *leaf);
+fgi_sharding fgi_launch_sharding(const fg_trace *trace, const fgi_leaf *leaf);
+/* Number of packed words: the scalars or, if there is a loop, the number of steps followed by the
+ * scalars of each step. */
+size_t fgi_launch_words(const fg_trace *trace, const fgi_layout *layout);
+/* Writes @main, which calls @step in a loop. */
+fg_status fgi_emit_launch_loop(const fg_trace *trace, const fgi_layout *layout,
+                               const fg_tensor *outputs, fgi_buf *out, fg_error *err);
 
 #endif

@@ -58,6 +58,14 @@ typedef struct fgi_programs {
     size_t count;
 } fgi_programs;
 
+/* A program that runs up to `steps` steps per launch (launch_loop.c); 0: it runs one. Output 0 is
+ * the next value of the array fed as `carried_feed`; the other feeds are batches, of which each
+ * step has one. */
+typedef struct fgi_launch {
+    int64_t steps;
+    int carried_feed;
+} fgi_launch;
+
 struct fg_trace {
     fg_client *client;
     uint64_t base; /* prefix of the handles of its tensors (handle.c) */
@@ -85,6 +93,7 @@ struct fg_trace {
     bool has_rows;  /* a batch axis was marked: the mask can no longer be changed */
     bool has_marks; /* marked by the user: nothing is assumed about values without rows */
     bool is_step;   /* belongs to a Trainer's step: fg_run is an error */
+    fgi_launch launch;
     /* The value that fg_variable_value returns instead of the variable's own, sharded like it;
      * {0}: its own. NULL: always. */
     fg_tensor (*substitute)(void *self, fg_trace *trace, fg_variable *variable);

@@ -50,7 +50,7 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
         const int64_t watch = fgi_work_begin(&trainer->ledger);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->call.is_running)
-            fgi_work_end(&trainer->ledger, watch);
+            fgi_work_end(&trainer->ledger, watch, 1);
     }
     trainer->call.evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(windows, &at, err));
@@ -312,7 +312,7 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     while (has_more && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(&trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
-        fgi_work_end(&trainer->ledger, watch);
+        fgi_work_end(&trainer->ledger, watch, 1);
     }
     if (p->count == 0 && !trainer->call.is_stopping) {
         const rows none = {.type = {.dtype = FG_F32, .rank = 1}};

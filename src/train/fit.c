@@ -17,6 +17,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -212,8 +213,8 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     return FG_OK;
 }
 
-/* Launches the next batch and, if it is the last of its step, the update; calls batch_end. */
-static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *err)
+/* Adds the next batch to the launch. */
+static fg_status train_batch(fg_trainer *trainer, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     const fg_host_batch *batch = NULL;
@@ -233,35 +234,79 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     fgi_divergence_note_batch(&trainer->divergence, batch);
     trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
-    FGI_TRY(fgi_feed_launch(trainer->feed, stage, batch, NULL, err));
+    if (stage->accumulator == NULL || stage->accumulator->batches == 0)
+        fgi_signals_steps(1);
+    FGI_TRY(fgi_feed_add(trainer->feed, stage, batch, err));
     trainer->cursor = next;
+    trainer->cursor.step += stage->accumulator == NULL;
     fgi_windows_add(&trainer->windows, valid);
     trainer->saver->is_current = false;
-    const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
-    const fgi_accumulator *accumulator = stage->accumulator;
-    *out_is_last = accumulator == NULL || accumulator->batches == batches || epoch_is_over(trainer);
-    if (*out_is_last && accumulator != NULL)
-        FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
-    trainer->cursor.step += *out_is_last;
-    return notify(trainer, FGI_ON_BATCH_END, err);
+    return FG_OK;
 }
 
-/* An optimizer step: launches its batches, and processes metrics that have arrived. A stop waits
- * for its end, so that checkpoints are taken between steps. */
-static fg_status train_step(fg_trainer *trainer, fg_error *err)
+/* Whether the batches of the step have been launched. */
+static bool has_all_batches(const fg_trainer *trainer)
+{
+    const fgi_accumulator *accumulator = trainer->stage[FGI_TRAIN]->accumulator;
+    const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
+    return accumulator == NULL || accumulator->batches == batches || epoch_is_over(trainer);
+}
+
+/* Launches the next batches, at most that many, of one step if they are accumulated; calls
+ * batch_end for each. */
+static fg_status train_launch(fg_trainer *trainer, int64_t most, fg_progress *at, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    fgi_windows *windows = &trainer->windows;
-    bool is_done = false;
-    const int64_t begin = fgi_timeline_begin();
-    fgi_signals_step(true);
+    int64_t count = 0;
+    bool is_over = false;
+    fgi_stage_begin_stack(stage);
+    while (count < most && !is_over) {
+        FGI_TRY(train_batch(trainer, err));
+        at[count++] = fgi_progress_at(trainer);
+        is_over =
+            epoch_is_over(trainer) || (stage->accumulator != NULL && has_all_batches(trainer));
+    }
+    FGI_TRY(fgi_feed_launch_added(trainer->feed, stage, err));
+    if (stage->accumulator != NULL && is_over) {
+        FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
+        trainer->cursor.step++;
+        at[count - 1] = fgi_progress_at(trainer);
+    }
+    for (int64_t i = 0; i < count; i++)
+        FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, &at[i], err));
+    return FG_OK;
+}
+
+/* Launches the batches of one step or, in a launch of several, of these. A stop waits for its end,
+ * so that checkpoints are taken between steps. */
+static fg_status launch_steps(fg_trainer *trainer, fg_error *err)
+{
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    const int64_t most =
+        stage->accumulator != NULL ? fgi_stage_launch_most(stage) : fgi_steps_to_launch(trainer);
+    fg_progress one, *at = most > 1 ? fgi_calloc((size_t)most, sizeof *at) : &one;
+    fg_status status = at != NULL ? FG_OK : fgi_no_memory(err);
     if (stage->accumulator != NULL)
         stage->accumulator->batches = 0;
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;
-    while (!is_done)
-        FGI_TRY(train_batch(trainer, &is_done, err));
-    trainer->fit.is_in_step = false;
+    while (status == FG_OK && trainer->fit.is_in_step) {
+        status = train_launch(trainer, most, at, err);
+        if (status == FG_OK)
+            trainer->fit.is_in_step = !has_all_batches(trainer);
+    }
+    if (at != &one)
+        fgi_free(at);
+    return status;
+}
+
+/* Launches steps, and processes metrics that have arrived. */
+static fg_status train_steps(fg_trainer *trainer, int64_t *out_steps, fg_error *err)
+{
+    fgi_windows *windows = &trainer->windows;
+    const int64_t begin = fgi_timeline_begin(), before = trainer->cursor.step;
+    FGI_TRY(launch_steps(trainer, err));
+    *out_steps = trainer->cursor.step - before;
     trainer->cursor.owes_validation = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(close_window(trainer, err));
@@ -343,14 +388,16 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_trainer_stops(trainer)) {
         fgi_step_profile_before(trainer->step_profile);
         const int64_t watch = fgi_work_begin(&trainer->ledger);
-        FGI_TRY(train_step(trainer, err));
-        fgi_work_end(&trainer->ledger, watch);
+        int64_t steps = 0;
+        FGI_TRY(train_steps(trainer, &steps, err));
+        fgi_work_end(&trainer->ledger, watch, steps);
         FGI_TRY(do_due(trainer, data, err));
         if (fgi_save_requested(&trainer->options, &trainer->call) ||
             fgi_saver_is_due(trainer->saver))
             FGI_TRY(save(trainer, FGI_RANK_NONE, err));
         FGI_TRY(fgi_saver_collect(trainer->saver, false, err));
         FGI_TRY(end_profile(trainer, err));
+        FGI_TRY(fgi_launch_steps_choose(trainer, err));
     }
     if (!epoch_is_over(trainer) || fgi_trainer_stops(trainer))
         return FG_OK;
@@ -624,6 +671,7 @@ static void rescue(fg_trainer *trainer, fg_error *err)
     if (!trainer->fit.has_started || !fgi_saver_can_rescue(trainer->saver, err->status))
         return;
     if (trainer->fit.is_in_step) { /* none of whose batches has changed a parameter */
+        trainer->cursor.step = start->step;
         trainer->cursor.position = start->position;
         trainer->cursor.epoch_batches = start->epoch_batches;
         trainer->cursor.has_read_epoch = start->has_read_epoch;

@@ -159,6 +159,8 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
                       .dataset = stage->spec.dataset,
                       .field_count = stage->spec.field_count};
     trace->is_step = true;
+    trace->launch = (fgi_launch){.steps = stage->spec.launch_steps,
+                                 .carried_feed = stage->spec.field_count}; /* the sums */
     trace->label = function[stage->kind];
     trace->step = trainer->cursor.step;
     trace->history = &stage->history;
@@ -182,6 +184,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     FGI_TRY(fg_trace_error(trace, err));
     FGI_TRY(check_prediction(stage, result[0], err));
     stage->has_rows = step.rows.handle != 0;
+    FGI_TRY(fgi_stage_make_stacks(stage, err));
     FGI_TRY(fgi_step_program_create(trace, result, stage->has_rows ? 2 : 1, &stage->program, err));
     fg_trace_reset(trace);
     return FG_OK;
@@ -238,6 +241,7 @@ static bool has_program(const fgi_stage *stage, const fgi_stage_spec *requested)
     if (stage->program == NULL || stage->spec.batch_size != requested->batch_size ||
         stage->spec.trainable != requested->trainable ||
         stage->spec.has_tail != requested->has_tail ||
+        stage->spec.launch_steps != requested->launch_steps ||
         stage->spec.field_count != requested->field_count)
         return false;
     for (int i = 0; i < stage->spec.field_count; i++)
@@ -292,6 +296,14 @@ static uint64_t trainable_mark(const fg_trainer *trainer, fgi_stage_kind kind)
     return hash.lo;
 }
 
+/* The most batches of a launch; 0: no loop. */
+static int64_t launch_steps(const fg_trainer *trainer, fgi_stage_kind kind)
+{
+    const bool is_fit = trainer->call.is_running && !trainer->call.is_search;
+    const int64_t steps = trainer->launch_steps;
+    return kind == FGI_TRAIN && is_fit && steps > 1 ? steps : 0;
+}
+
 /* ---- preparing ------------------------------------------------------------------------------- */
 
 /* Compiles the programs, which takes a while. */
@@ -307,11 +319,14 @@ static fg_status compile(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     const uint64_t trainable = trainable_mark(trainer, stage->kind);
-    if (stage->program != NULL && stage->spec.trainable == trainable)
+    const int64_t steps = launch_steps(trainer, stage->kind);
+    if (stage->program != NULL && stage->spec.trainable == trainable &&
+        stage->spec.launch_steps == steps)
         return FG_OK;
     FGI_TRY(fgi_feed_drain(trainer->feed, err));
     fgi_stage_drop_programs(stage);
     stage->spec.trainable = trainable;
+    stage->spec.launch_steps = steps;
     return compile(trainer, stage, err);
 }
 
@@ -358,6 +373,7 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
     FGI_TRY(fgi_fit_data_complete(data, &own, err));
     *out = describe(kind, &own, batch_size);
     out->trainable = trainable_mark(trainer, kind);
+    out->launch_steps = launch_steps(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);
     if (count == 0 || (out->drop_last && count >= 0 && count < batch_size))
         return fgi_fail(err, FG_EINVAL, "the %s data have %lld sample%s: no batch of %lld",

@@ -155,6 +155,8 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     trainer->cursor = fgi_cursor_start();
     trainer->precision = fgi_precision_find(o->numerics.precision, NULL);    /* checked above */
     (void)fgi_accumulation_init(&o->numerics, &trainer->accumulation, NULL); /* checked above */
+    trainer->launch_steps =
+        o->devices.steps_per_launch == FG_AUTO ? 0 : o->devices.steps_per_launch;
     fg_status status = keep_options(trainer, err);
     if (status == FG_OK)
         status = create_parts(trainer, err);

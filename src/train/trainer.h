@@ -57,6 +57,7 @@ struct fg_trainer {
     void *schedule_options;          /* those of the schedule, unless they are borrowed */
     const struct fgi_precision *precision;
     fgi_accumulation accumulation; /* batches of a step */
+    int64_t launch_steps;          /* most of a launch; 0: not chosen yet, and one */
     fg_client *client;             /* closed with the Trainer unless it is options.devices.client */
     fgi_model model;
     fgi_stage *stage[4]; /* by fgi_stage_kind */
@@ -126,7 +127,8 @@ int64_t fgi_settings_validations(const fg_trainer *trainer);
 /* Makes sure that the stage has a loader and a program for these data. */
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
-/* Traces the programs again if variables have been frozen or made trainable since. */
+/* Traces the programs again if variables have been frozen or made trainable since, or if a launch
+ * has another number of steps. */
 fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 /* Compiles the program only. */
 fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
@@ -137,6 +139,15 @@ int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);
 /* Before a launch: sets its scalars, such as valid rows, random keys, learning rate. batch NULL:
  * the update of a step of several batches. self: the Trainer. */
 void fgi_stage_begin_launch(void *self, fgi_stage *stage, const fg_host_batch *batch);
+
+/* ---- steps per launch (launch_steps.c) ------------------------------------------------------- */
+
+/* How many steps the next launch has: it ends where the host reads metrics, validates, saves,
+ * starts or stops a profile, or may end the fit. */
+int64_t fgi_steps_to_launch(const fg_trainer *trainer);
+/* With steps_per_launch=auto: chooses when enough steps were measured, and logs that; compiles the
+ * program again if a launch has several. */
+fg_status fgi_launch_steps_choose(fg_trainer *trainer, fg_error *err);
 
 /* ---- memory (find_batch.c) ------------------------------------------------------------------- */
 

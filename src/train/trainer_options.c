@@ -80,6 +80,11 @@ static const fg_option options[] = {
         "Batches per optimizer step that change by epoch: {4: 2, 8: 4} is 2 in epochs 4 to 7, then "
         "4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the number "
         "of epoch 0."),
+    ROW(steps_per_launch, devices.steps_per_launch, INT, "1", "auto|1..256", "32",
+        "Training steps per launch of the device program; steps of a small model take less time "
+        "than launching them. The results are the same. A launch ends where metrics are logged, "
+        "the model is validated or saved, or the epoch ends; a run stops between launches. auto: "
+        "chosen from the times of the first steps."),
     ROW(gradient_clip_val, numerics.gradient_clip_val, FLOAT, "0", "0..", "1",
         "Limit the gradient of each optimizer step to this: its norm, or each element. 0: no "
         "limit."),

@@ -266,6 +266,61 @@ static void stopped_anywhere_once(void **state)
                 stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
 }
 
+/* Launches of up to five steps, and a resumed run with launches of one: the same bits. A stop that
+ * is requested within a launch waits for its end. */
+static void several_steps_per_launch(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        fg_error err = {0};
+        recorder *r = calloc(1, sizeof *r);
+        kind k = kinds[i];
+        const char *folder = fgt_temp_folder(), *stopped = fgt_temp_folder();
+        k.options.devices.steps_per_launch = 5;
+        fgt_ok(fit(&k, folder, NULL, r, &err));
+        assert_int_equal(recorder_count(r, "batch_end"), batches_of(i));
+        assert_same_run(whole[i], folder, k.name);
+        *r = (recorder){.at_event = "batch_end", .at_count = 8, .status = FG_ESTOPPED};
+        assert_int_equal(fit(&k, stopped, NULL, r, &err), FG_ESTOPPED);
+        *r = (recorder){0};
+        fgt_ok(fit(&kinds[i], stopped, "last", r, &err));
+        assert_same_run(whole[i], stopped, k.name);
+        free(r);
+    }
+}
+
+static char chosen[256];
+
+static void keep_choice(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level;
+    if (strstr(line, "steps_per_launch") != NULL)
+        (void)snprintf(chosen, sizeof chosen, "%s", line);
+}
+
+/* Within the fit, whatever the times are: the same bits. The number of steps is unknown, so
+ * compiling again is worth it. */
+static void steps_per_launch_are_chosen(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    recorder *r = calloc(1, sizeof *r);
+    kind k = kinds[4];
+    char one[512];
+    k.options.limits.max_epochs = 8;
+    (void)snprintf(one, sizeof one, "%s", fgt_temp_folder());
+    fgt_ok(fit(&k, one, NULL, r, &err));
+    const char *folder = fgt_temp_folder();
+    k.options.devices.steps_per_launch = FG_AUTO;
+    fg_log_set(keep_choice, NULL);
+    fgt_ok(fit(&k, folder, NULL, r, &err));
+    fg_log_set(NULL, NULL);
+    assert_true(strncmp(chosen, "steps_per_launch: ", 18) == 0);
+    assert_non_null(strstr(chosen, " (auto: launching takes "));
+    assert_same_run(one, folder, k.name);
+    free(r);
+}
+
 /* The log without the line of the validation at a step. */
 static void drop_validation(const char *folder, int step)
 {
@@ -429,6 +484,7 @@ static void a_complete_run_stays(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(runs_that_are_not_stopped), cmocka_unit_test(stopped_anywhere_once),
+    cmocka_unit_test(several_steps_per_launch),  cmocka_unit_test(steps_per_launch_are_chosen),
     cmocka_unit_test(ended_by_a_limit),          cmocka_unit_test(stopped_many_times),
     cmocka_unit_test(failed_anywhere),           cmocka_unit_test(failed_between_checkpoints),
     cmocka_unit_test(resumed_from_the_best),     cmocka_unit_test(a_complete_run_stays),

@@ -99,7 +99,8 @@ typedef struct state_values {
 } state_values;
 
 static state_values fit(fg_client *client, const char *strategy, const char *folder,
-                        const char *resume, const char *counter, int64_t steps)
+                        const char *resume, const char *counter, int64_t steps,
+                        int64_t steps_per_launch)
 {
     fg_error err = {0};
     state_values values = {0};
@@ -107,10 +108,12 @@ static state_values fit(fg_client *client, const char *strategy, const char *fol
     const fg_task task = {.name = "state", .self = &m, .ops = &ops};
     const fg_fit_data fit_data = {.train = data, .batch_size = BATCH};
     warnings[0] = '\0';
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = folder,
-                                                                    .checkpoints.resume = resume,
-                                                                    .devices.strategy = strategy,
-                                                                    .limits.max_steps = steps});
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = folder,
+                                                  .checkpoints.resume = resume,
+                                                  .devices.strategy = strategy,
+                                                  .devices.steps_per_launch = steps_per_launch,
+                                                  .limits.max_steps = steps});
     fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
     fgt_ok(fg_variable_read(m.steps, &values.steps, sizeof values.steps, &err));
     fgt_ok(fg_variable_read(m.queue, values.queue, sizeof values.queue, &err));
@@ -128,7 +131,7 @@ static fg_client *open_client(int devices)
     return client;
 }
 
-/* Six steps in one fit, compared with three and three. */
+/* Six steps in one fit, compared with three and three, by launches of up to two. */
 static void state_of_modules_goes_through_a_resume(void **state)
 {
     (void)state;
@@ -140,12 +143,12 @@ static void state_of_modules_goes_through_a_resume(void **state)
         fg_client *client = open_client(rows[i].devices);
         char *whole = fgi_path_join(fgt_temp_folder(), "whole");
         char *parts = fgi_path_join(fgt_temp_folder(), "parts");
-        const state_values want = fit(client, rows[i].strategy, whole, NULL, NULL, 6);
+        const state_values want = fit(client, rows[i].strategy, whole, NULL, NULL, 6, 1);
         assert_int_equal(want.steps, 6);
-        const state_values half = fit(client, rows[i].strategy, parts, NULL, NULL, 3);
+        const state_values half = fit(client, rows[i].strategy, parts, NULL, NULL, 3, 2);
         assert_int_equal(half.steps, 3);
         assert_true(memcmp(half.queue, want.queue, sizeof want.queue) != 0);
-        const state_values got = fit(client, rows[i].strategy, parts, "last", NULL, 6);
+        const state_values got = fit(client, rows[i].strategy, parts, "last", NULL, 6, 2);
         assert_int_equal(got.steps, 6);
         assert_memory_equal(got.queue, want.queue, sizeof want.queue);
         assert_string_equal(warnings, "");
@@ -160,8 +163,8 @@ static void state_that_is_not_there_begins_anew(void **state)
     (void)state;
     fg_client *client = open_client(1);
     char *folder = fgi_path_join(fgt_temp_folder(), "run");
-    (void)fit(client, NULL, folder, NULL, NULL, 3);
-    const state_values got = fit(client, NULL, folder, "last", "count", 5);
+    (void)fit(client, NULL, folder, NULL, NULL, 3, 1);
+    const state_values got = fit(client, NULL, folder, "last", "count", 5, 1);
     assert_int_equal(got.steps, 2);
     assert_non_null(strstr(warnings, "not contain keep their initial values: 'memory.count'\n"));
     assert_non_null(strstr(warnings, "the module does not have are ignored: 'memory.steps'\n"));

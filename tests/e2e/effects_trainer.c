@@ -455,6 +455,8 @@ static void profile(const effect *e, const char *folder)
 const effect effects_trainer[] = {
     {"trainer.profile", "--trainer.profile=2,4", profile, .train = "2 3 4"},
     {"trainer.profile", "--trainer.profile=auto", profile, .train = "1 2 3 4 5 6"},
+    {"trainer.steps_per_launch", "--trainer.profile=2,6 --trainer.steps_per_launch=3", profile,
+     .train = "3 6"},
     {"trainer.max_time", "--trainer.max_time=0.000001s", time_limit},
     {"trainer.batch_size", "--trainer.batch_size=5", steps, .count = 6,
      .says = "\"global_batch_size\": 5"},

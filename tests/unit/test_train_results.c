@@ -51,6 +51,7 @@ static void fly(fgi_ledger *ledger, int64_t number, bool is_step, bool is_part, 
 {
     const fgi_flight flight = {.is_step = is_step,
                                .is_part = is_part,
+                               .steps = is_part ? 0 : 1,
                                .samples = samples,
                                .launch_ns = at_ms[0] * MS,
                                .inputs_ns = at_ms[1] * MS,
@@ -182,9 +183,9 @@ static void windows_end_with_their_last_step(void **state)
     fgi_ledger_add(&ledger, FGI_COMPILE, 133 * MS, 143 * MS);
     fgi_ledger_launched(&ledger, 3);
     const fgi_flight two = {
-        .is_step = true, .samples = 8, .launch_ns = 130 * MS, .done_ns = 133 * MS};
+        .is_step = true, .steps = 1, .samples = 8, .launch_ns = 130 * MS, .done_ns = 133 * MS};
     const fgi_flight three = {
-        .is_step = true, .samples = 3, .launch_ns = 143 * MS, .done_ns = 150 * MS};
+        .is_step = true, .steps = 1, .samples = 3, .launch_ns = 143 * MS, .done_ns = 150 * MS};
     fgi_ledger_retired(&ledger, 2, &two);
     fgi_ledger_retired(&ledger, 3, &three);
     fgi_ledger_close_window(&ledger, 3, 4);
@@ -217,6 +218,28 @@ static void add_times(fg_idle *to, const fg_idle *t)
     to->other_s += t->other_s;
 }
 
+/* A launch of four steps within 8 ms is four steps of 2 ms. */
+static void a_launch_of_several_steps(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 0);
+    for (int64_t i = 0; i < 2; i++) {
+        const fgi_flight flight = {.is_step = true,
+                                   .steps = i == 0 ? 1 : 4,
+                                   .samples = i == 0 ? 8 : 30,
+                                   .launch_ns = i * 10 * MS,
+                                   .done_ns = (10 + i * 8) * MS};
+        fgi_ledger_launched(&ledger, i);
+        fgi_ledger_retired(&ledger, i, &flight);
+    }
+    fgi_ledger_result(&ledger, &r);
+    assert_int_equal(r.step_times.count, 4);
+    fgt_close("median", r.step_median_s, 2e-3, 1e-9, 0);
+    fgt_close("rate", r.samples_per_s, 30 / 8e-3, 1e-6, 0);
+}
+
 /* A window per step of 1 ms, idle for `step` microseconds, half of them for a known activity:
  * merging keeps the sums and the order. */
 static void many_windows_are_merged(void **state)
@@ -232,6 +255,7 @@ static void many_windows_are_merged(void **state)
         fgi_ledger_start(&ledger, 0);
         for (int64_t i = 0; i <= counts[k]; i++) {
             const fgi_flight flight = {.is_step = true,
+                                       .steps = 1,
                                        .samples = i,
                                        .launch_ns = now + i * 1000,
                                        .done_ns = now + i * 1000 + MS};
@@ -361,7 +385,7 @@ static void percentiles_of_a_long_run(void **state)
     fgi_ledger_start(&ledger, 0);
     for (int64_t i = 0; i <= STEPS; i++) {
         now += i * 1000;
-        const fgi_flight flight = {.is_step = true, .done_ns = now};
+        const fgi_flight flight = {.is_step = true, .steps = 1, .done_ns = now};
         fgi_ledger_launched(&ledger, i);
         fgi_ledger_retired(&ledger, i, &flight);
     }
@@ -733,6 +757,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(more_spans_than_there_is_room_for),
     cmocka_unit_test(spans_belong_to_one_step),
     cmocka_unit_test(windows_end_with_their_last_step),
+    cmocka_unit_test(a_launch_of_several_steps),
     cmocka_unit_test(many_windows_are_merged),
     cmocka_unit_test(the_required_rate_is_that_of_busy_steps),
     cmocka_unit_test(accumulated_batches_are_one_step),

@@ -249,7 +249,7 @@ static fg_status interrupt_many(void *self, const fg_progress *at, fg_error *err
 {
     (void)self, (void)err;
     for (int i = 0; i < 20 && at->step == 1; i++)
-        fgi_signals_step(true);
+        fgi_signals_steps(1);
     if (at->step == 1 || at->step == 3)
         assert_int_equal(raise(SIGINT), 0);
     return FG_OK;
@@ -301,7 +301,7 @@ static void notes_count_unfinished_steps(void **state)
         fgi_call call = {.is_running = true};
         fgi_signals_catch(&(fg_trainer_options){.output.progress = progress}, &call);
         for (int k = 0; k < abs(unfinished[i].steps); k++)
-            fgi_signals_step(unfinished[i].steps > 0);
+            fgi_signals_steps(unfinished[i].steps > 0 ? 1 : -1);
         assert_int_equal(raise(SIGINT), 0);
         fgi_signals_release();
         rewind(progress);

@@ -566,6 +566,15 @@ void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
     unlock(p);
 }
 
+void fgi_progress_say(fgi_progress *p, const char *line)
+{
+    if (p == NULL)
+        return;
+    lock(p);
+    keep_line(p, line, NULL);
+    unlock(p);
+}
+
 static void do_val_end(fgi_progress *p, const fg_progress *at)
 {
     p->val_count = at->metric_count < FG_MAX_METRICS ? at->metric_count : FG_MAX_METRICS;

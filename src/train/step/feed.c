@@ -24,11 +24,14 @@ struct fgi_feed {
     atomic_int under_way[4];          /* batches of each stage */
 };
 
-/* A batch whose fields are being read by devices. */
+/* A batch, or a stack of batches, whose fields are being read by devices. */
 typedef struct upload {
     fgi_feed *feed;
     fg_loader *loader;
-    const fg_host_batch *batch;
+    const fg_host_batch *batch; /* of the loader; NULL: */
+    fgi_stack *stack;
+    const fg_type *types;
+    void *const *data;
     atomic_int open; /* fields still being read, plus one for the launching thread */
 } upload;
 
@@ -67,10 +70,13 @@ static void upload_part_done(upload *u)
     if (atomic_fetch_sub(&u->open, 1) > 1)
         return;
     fgi_feed *feed = u->feed;
+    fgi_stack *stack = u->stack;
     fg_loader_recycle(u->loader, u->batch);
     fgi_free(u);
     (void)pthread_mutex_lock(&feed->mutex);
     feed->uploads_open--;
+    if (stack != NULL)
+        stack->is_read = false;
     (void)pthread_cond_broadcast(&feed->changed);
     (void)pthread_mutex_unlock(&feed->mutex);
 }
@@ -81,27 +87,37 @@ static void on_upload_done(void *self, fg_status status, const char *message)
     upload_part_done(self);
 }
 
+/* Of the batch or, if it is NULL, the stack that is being filled. */
 static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch)
 {
     upload *u = fgi_calloc(1, sizeof *u);
+    fgi_stack *stack = batch == NULL ? stage->filling : NULL;
     if (u == NULL) {
         fg_loader_recycle(stage->loader, batch);
         return NULL;
     }
-    *u = (upload){.feed = feed, .loader = stage->loader, .batch = batch};
+    *u = (upload){.feed = feed,
+                  .loader = stage->loader,
+                  .batch = batch,
+                  .stack = stack,
+                  .types = batch != NULL ? batch->types : stack->type,
+                  .data = batch != NULL ? (void *const *)batch->data : stack->data};
     atomic_init(&u->open, 1);
     (void)pthread_mutex_lock(&feed->mutex);
     feed->uploads_open++;
+    if (stack != NULL)
+        stack->is_read = true;
     (void)pthread_mutex_unlock(&feed->mutex);
     return u;
 }
 
-static fg_status upload_field(fg_client *client, upload *u, int f, fg_array **out, fg_error *err)
+static fg_status upload_field(const fgi_stage *stage, upload *u, int f, fg_array **out,
+                              fg_error *err)
 {
     fgi_event *done = NULL;
-    const fgi_sharding sharding = fgi_batch_sharding(client);
-    FGI_TRY(fgi_array_upload(client, &u->batch->types[f], &sharding, u->batch->data[f],
-                             FGI_UPLOAD_ASYNC, out, &done, err));
+    const fgi_sharding sharding = fgi_stage_input_sharding(stage);
+    FGI_TRY(fgi_array_upload(stage->client, &u->types[f], &sharding, u->data[f], FGI_UPLOAD_ASYNC,
+                             out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
     const fg_status status = fgi_event_on_ready(done, NULL, on_upload_done, u, err);
     if (status != FG_OK) { /* there will be no callback when the device has read the memory: wait */
@@ -163,7 +179,7 @@ static void on_step_done(void *self, fg_status status, const char *message)
     if (flight->is_batch)
         (void)atomic_fetch_sub(&flight->feed->under_way[flight->kind], 1);
     if (flight->is_step && flight->kind == FGI_TRAIN)
-        fgi_signals_step(false);
+        fgi_signals_steps(-(int)flight->steps);
     (void)pthread_mutex_lock(&flight->feed->mutex);
     flight->done_ns = now;
     if (status != FG_OK)
@@ -268,20 +284,28 @@ void fgi_feed_close_window(fgi_feed *feed, int64_t step)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* Initializes the flight of the next launch; batch NULL: an update. */
-static fgi_flight *next_flight(fgi_feed *feed, const fgi_stage *stage, const fg_host_batch *batch)
+/* Initializes the flight of the next launch; u NULL: an update. */
+static fgi_flight *next_flight(fgi_feed *feed, const fgi_stage *stage, const upload *u)
 {
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
     const fgi_stage_kind kind = stage->kind;
-    const bool is_part = stage->accumulator != NULL && batch != NULL;
+    const bool is_part = stage->accumulator != NULL && u != NULL;
+    const fgi_stack *stack = u != NULL ? u->stack : NULL;
+    /* the cursor is after the steps of a stack */
+    const int64_t next = feed->of.cursor->step + (stack != NULL && !is_part ? 0 : 1);
     *flight = (fgi_flight){
         .feed = feed,
         .kind = kind,
         .is_step = !is_part && (kind == FGI_TRAIN || !feed->of.call->is_running),
         .is_part = is_part,
-        .is_batch = batch != NULL,
-        .number = batch == NULL || kind == FGI_TRAIN ? feed->of.cursor->step + 1 : batch->index + 1,
-        .samples = batch != NULL ? batch->valid : 0,
+        .is_batch = u != NULL,
+        .number = u == NULL || kind == FGI_TRAIN ? next : u->batch->index + 1,
+        .steps = is_part         ? 0
+                 : stack != NULL ? stack->count
+                                 : 1,
+        .samples = stack != NULL ? stack->samples
+                   : u != NULL   ? u->batch->valid
+                                 : 0,
     };
     return flight;
 }
@@ -295,7 +319,7 @@ static fg_status send(fgi_feed *feed, fgi_stage *stage, fgi_flight *flight, uplo
     fgi_span_begin(feed->of.spans, &span);
     for (int f = 0; status == FG_OK && f < stage->spec.field_count; f++) {
         fgi_event *ready = NULL;
-        status = upload_field(stage->client, u, f, &out_fields[f], err);
+        status = upload_field(stage, u, f, &out_fields[f], err);
         if (status == FG_OK)
             status = fgi_array_ready(out_fields[f], &ready, err);
         if (status == FG_OK && !fgi_event_is_ready(ready))
@@ -349,8 +373,9 @@ static void cancel(fgi_flight *flight)
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
-fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch,
-                          fg_array **out_prediction, fg_error *err)
+/* Uploads a batch, or the stack (NULL), and launches the program. */
+static fg_status launch_input(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch,
+                              fg_array **out_prediction, fg_error *err)
 {
     fg_array *fields[FG_MAX_FIELDS] = {NULL}, *samples = NULL;
     upload *u = upload_begin(feed, stage, batch);
@@ -358,12 +383,15 @@ fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch 
         return fgi_no_memory(err);
     fg_status status = retire(feed, FGI_IN_FLIGHT - 1, err);
     if (status == FG_OK) {
-        fgi_flight *flight = next_flight(feed, stage, batch);
+        fgi_flight *flight = next_flight(feed, stage, u);
         status = send(feed, stage, flight, u, fields, err);
+        if (status == FG_OK && batch != NULL)
+            fgi_stage_set_samples(stage, 0, batch);
         if (status == FG_OK)
-            status = fgi_stage_upload_samples(stage, batch, &samples, err);
+            status = fgi_stage_upload_samples(stage, &samples, err);
         if (status == FG_OK) {
-            feed->of.begin(feed->of.self, stage, batch);
+            if (batch != NULL)
+                feed->of.begin(feed->of.self, stage, batch);
             status = launch(feed, stage, flight, fields, samples, out_prediction, err);
         }
         if (status != FG_OK) {
@@ -376,6 +404,45 @@ fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch 
     fg_array_release(samples);
     upload_part_done(u);
     return status;
+}
+
+fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch,
+                          fg_array **out_prediction, fg_error *err)
+{
+    return launch_input(feed, stage, batch, out_prediction, err);
+}
+
+/* Waits for a stack that can be filled: the devices read those of earlier launches. */
+static fgi_stack *await_stack(fgi_feed *feed, fgi_stage *stage)
+{
+    fgi_stack *stack = NULL;
+    (void)pthread_mutex_lock(&feed->mutex);
+    while ((stack = fgi_stage_free_stack(stage)) == NULL)
+        (void)pthread_cond_wait(&feed->changed, &feed->mutex);
+    (void)pthread_mutex_unlock(&feed->mutex);
+    stack->count = stack->samples = 0;
+    return stack;
+}
+
+fg_status fgi_feed_add(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch, fg_error *err)
+{
+    if (stage->stacks == NULL)
+        return launch_input(feed, stage, batch, NULL, err);
+    if (stage->filling == NULL)
+        stage->filling = await_stack(feed, stage);
+    feed->of.begin(feed->of.self, stage, batch);
+    fgi_stage_add_to_stack(stage, stage->filling, batch);
+    fg_loader_recycle(stage->loader, batch);
+    return FG_OK;
+}
+
+fg_status fgi_feed_launch_added(fgi_feed *feed, fgi_stage *stage, fg_error *err)
+{
+    if (stage->stacks == NULL)
+        return FG_OK;
+    FGI_TRY(launch_input(feed, stage, NULL, NULL, err));
+    stage->filling = NULL;
+    return FG_OK;
 }
 
 fg_status fgi_feed_update(fgi_feed *feed, fgi_stage *stage, fg_error *err)

@@ -39,6 +39,10 @@ void fgi_feed_destroy(fgi_feed *feed); /* NULL is allowed */
  * be NULL unless the stage predicts. */
 fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err);
+/* Adds a batch of training to the launch that fgi_feed_launch_added starts; if the program has no
+ * loop, launches it at once. The batch is returned to its loader. */
+fg_status fgi_feed_add(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch, fg_error *err);
+fg_status fgi_feed_launch_added(fgi_feed *feed, fgi_stage *stage, fg_error *err);
 /* Ends a window of the ledger with the last launch, which belongs to `step`. */
 void fgi_feed_close_window(fgi_feed *feed, int64_t step);
 /* Launches the update of a step, after its batches. */

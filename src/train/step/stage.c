@@ -38,6 +38,7 @@ void fgi_stage_drop_programs(fgi_stage *stage)
     fgi_step_program_destroy(stage->program);
     fgi_accumulator_destroy(stage->accumulator);
     fg_trace_destroy(stage->trace);
+    fgi_stage_drop_stacks(stage);
     fgi_free(stage->samples);
     stage->samples = NULL;
     stage->program = NULL;
@@ -153,6 +154,12 @@ fgi_sharding fgi_batch_sharding(const fg_client *client)
     return fgi_sharding_of_batch(fgi_client_mesh(client));
 }
 
+fgi_sharding fgi_stage_input_sharding(const fgi_stage *stage)
+{
+    const fgi_sharding batch = fgi_batch_sharding(stage->client);
+    return stage->spec.launch_steps == 0 ? batch : fgi_sharding_stacked(&batch);
+}
+
 void fgi_stage_set_batch(fgi_stage *stage, const fg_host_batch *batch, uint64_t seed)
 {
     const fgi_key run = fgi_key_fold_text(fgi_key_from_seed(seed), "samples");
@@ -162,16 +169,22 @@ void fgi_stage_set_batch(fgi_stage *stage, const fg_host_batch *batch, uint64_t 
         stage->sample_key[i].value.u32 = key.word[i];
 }
 
-fg_status fgi_stage_upload_samples(fgi_stage *stage, const fg_host_batch *batch, fg_array **out,
-                                   fg_error *err)
+void fgi_stage_set_samples(fgi_stage *stage, int64_t number, const fg_host_batch *batch)
 {
-    const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {stage->spec.batch_size}};
-    const fgi_sharding sharding = fgi_batch_sharding(stage->client);
+    const int64_t rows = stage->spec.batch_size;
+    for (int64_t i = 0; stage->samples != NULL && i < rows; i++)
+        stage->samples[number * rows + i] = (uint32_t)batch->indices[i];
+}
+
+fg_status fgi_stage_upload_samples(const fgi_stage *stage, fg_array **out, fg_error *err)
+{
+    const int64_t rows = stage->spec.batch_size, steps = stage->spec.launch_steps;
+    const fg_type type = steps == 0 ? (fg_type){.dtype = FG_U32, .rank = 1, .dim = {rows}}
+                                    : (fg_type){.dtype = FG_U32, .rank = 2, .dim = {steps, rows}};
+    const fgi_sharding sharding = fgi_stage_input_sharding(stage);
     *out = NULL;
     if (stage->samples == NULL)
         return FG_OK;
-    for (int64_t i = 0; i < stage->spec.batch_size; i++)
-        stage->samples[i] = (uint32_t)batch->indices[i];
     return fgi_array_upload(stage->client, &type, &sharding, stage->samples, FGI_UPLOAD_COPY, out,
                             NULL, err);
 }

@@ -74,8 +74,18 @@ typedef struct fgi_stage_spec {
     int64_t batch_size;     /* of all devices */
     int field_count;
     fg_type field_type[FG_MAX_FIELDS];
-    uint64_t trainable; /* in training: identifies the set of trainable variables */
+    uint64_t trainable;   /* in training: identifies the set of trainable variables */
+    int64_t launch_steps; /* most batches of a launch; 0: one, and its program has no loop */
 } fgi_stage_spec;
+
+/* The batches of a launch, in host memory. */
+typedef struct fgi_stack {
+    fg_type type[FG_MAX_FIELDS]; /* T[launch_steps, B, ...] */
+    void *data[FG_MAX_FIELDS];
+    int64_t count, samples; /* batches, and their valid rows */
+    bool was_fresh;         /* the first batch starts new sums */
+    bool is_read;           /* by devices, or about to be */
+} fgi_stack;
 
 typedef struct fgi_stage {
     fgi_stage_kind kind;
@@ -89,8 +99,10 @@ typedef struct fgi_stage {
     fg_scalar valid;                     /* s32: valid rows of the batch */
     fg_scalar fresh;                     /* u32: 1 when this launch starts new sums */
     fg_scalar sample_key[2]; /* u32: of the random numbers of samples, from seed and epoch */
-    uint32_t *samples;       /* [B], of a batch being uploaded; NULL: the program has none */
-    fgi_metrics metrics;     /* that its step logs */
+    uint32_t *samples; /* [B] or [launch_steps, B], to be uploaded; NULL: the program has none */
+    struct fgi_stacks *stacks; /* with launch_steps, else NULL */
+    fgi_stack *filling;        /* one of them, with the batches of the next launch; NULL: none */
+    fgi_metrics metrics;       /* that its step logs */
     fg_array *sums;
     bool has_rows;                       /* its step logs rows of samples */
     fgi_sample_rows rows;                /* of the last pass */
@@ -117,19 +129,38 @@ void fgi_stage_watch_input(fgi_stage *stage);
 void fgi_stage_report_input(fgi_stage *stage, fg_input_report *out);
 /* The sharding of a batch: the first dimension over the batch axes of the mesh. */
 fgi_sharding fgi_batch_sharding(const fg_client *client);
+/* The same of a field on its way to the devices: a batch, or a stack of batches. */
+fgi_sharding fgi_stage_input_sharding(const fgi_stage *stage);
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
 /* Before a launch: sets the scalars that follow from the batch. */
 void fgi_stage_set_batch(fgi_stage *stage, const fg_host_batch *batch, uint64_t seed);
-/* The sample indices of a batch on the devices, if the program uses them (fg_batch_key), else NULL.
- */
-fg_status fgi_stage_upload_samples(fgi_stage *stage, const fg_host_batch *batch, fg_array **out,
-                                   fg_error *err);
+/* Notes the samples of batch `number` of a launch, if the program uses them (fg_batch_key). */
+void fgi_stage_set_samples(fgi_stage *stage, int64_t number, const fg_host_batch *batch);
+/* Those of the launch on the devices; NULL: the program does not use them. */
+fg_status fgi_stage_upload_samples(const fgi_stage *stage, fg_array **out, fg_error *err);
 /* Launches the program on spec.field_count fields and these samples, which are borrowed. The
  * new sums replace the stage's; a prediction is returned in *out_prediction. */
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
                            fg_array **out_prediction, fgi_event **out_done, fg_error *err);
+
+/* ---- several batches per launch (batches.c) -------------------------------------------------- */
+
+/* Allocates the stacks if spec.launch_steps requires them. */
+fg_status fgi_stage_make_stacks(fgi_stage *stage, fg_error *err);
+void fgi_stage_drop_stacks(fgi_stage *stage);
+/* The most batches of a launch. */
+static inline int64_t fgi_stage_launch_most(const fgi_stage *stage)
+{
+    return stage->spec.launch_steps > 0 ? stage->spec.launch_steps : 1;
+}
+/* A stack that no device reads; NULL: there is none yet. */
+fgi_stack *fgi_stage_free_stack(fgi_stage *stage);
+/* A launch begins: batches that were added before and never launched are dropped. */
+void fgi_stage_begin_stack(fgi_stage *stage);
+/* Adds a batch, for which the stage's scalars are set. */
+void fgi_stage_add_to_stack(fgi_stage *stage, fgi_stack *stack, const fg_host_batch *batch);
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 

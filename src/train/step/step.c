@@ -132,7 +132,8 @@ fg_sample_key fg_batch_key(const fg_batch *batch)
     if (step->key.sample.handle != 0)
         return step->key;
     if (stage->samples == NULL)
-        stage->samples = fgi_calloc((size_t)stage->spec.batch_size, sizeof *stage->samples);
+        stage->samples = fgi_calloc((size_t)(stage->spec.batch_size * fgi_stage_launch_most(stage)),
+                                    sizeof *stage->samples);
     if (stage->samples == NULL) {
         const fg_tensor poison = fgi_trace_fail(step->trace, FG_ENOMEM, "out of memory");
         return (fg_sample_key){.key = poison, .sample = poison};

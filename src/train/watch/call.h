@@ -164,9 +164,9 @@ void fgi_signals_catch(const fg_trainer_options *o, fgi_call *call);
 void fgi_signals_release(void);
 /* A compilation that begins or ends changes the note of the first signal. */
 fgi_span_listener fgi_signals_listener(void);
-/* A training step begins, or has finished on the devices: the note says how many have not. Called
- * by any thread. */
-void fgi_signals_step(bool is_begin);
+/* That many training steps begin or, if it is negative, have finished on the devices: the note says
+ * how many have not. Called by any thread. */
+void fgi_signals_steps(int more);
 /* Whether a callback, a signal during a fit that handles signals, limits.max_time or a request in
  * the run's folder (base/run_lock.h) requests a stop. */
 bool fgi_stop_requested(const fg_trainer_options *o, fgi_call *call, fgi_run *run);

@@ -185,11 +185,12 @@ static void note_interval(fgi_ledger *ledger, int64_t interval_ns, int64_t sampl
     ledger->timed_samples += samples;
 }
 
-/* Includes the batches of the step before its update. */
-static void end_step(fgi_ledger *ledger, int64_t interval_ns, int64_t samples)
+/* The steps of a launch. Includes the batches of the step before its update. */
+static void end_steps(fgi_ledger *ledger, int64_t steps, int64_t interval_ns, int64_t samples)
 {
-    if (!ledger->part_is_first)
-        note_interval(ledger, ledger->part_ns + interval_ns, ledger->part_samples + samples);
+    const int64_t ns = ledger->part_ns + interval_ns, all = ledger->part_samples + samples;
+    for (int64_t i = 0; i < steps && !ledger->part_is_first; i++)
+        note_interval(ledger, ns / steps, (i + 1) * all / steps - i * all / steps);
     ledger->part_is_first = false;
     ledger->part_ns = ledger->part_samples = 0;
 }
@@ -220,7 +221,7 @@ static void account(fgi_ledger *ledger, int64_t number, const fgi_flight *flight
     if (flight->is_part)
         ledger->part_ns += ledger->last_done_ns - before;
     if (flight->is_step)
-        end_step(ledger, ledger->last_done_ns - before, flight->samples);
+        end_steps(ledger, flight->steps, ledger->last_done_ns - before, flight->samples);
 }
 
 void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight)
@@ -288,12 +289,12 @@ int64_t fgi_work_begin(fgi_ledger *ledger)
     return fgi_thread_cpu_ns();
 }
 
-void fgi_work_end(fgi_ledger *ledger, int64_t begin)
+void fgi_work_end(fgi_ledger *ledger, int64_t begin, int64_t steps)
 {
     if (begin < 0)
         return;
     const int64_t plugin = fgi_plugin_unwatch();
-    ledger->work_measured++;
+    ledger->work_measured += steps;
     ledger->plugin_ns += plugin;
     ledger->work_ns += fgi_thread_cpu_ns() - begin - plugin;
 }

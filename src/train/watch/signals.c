@@ -117,7 +117,7 @@ fgi_span_listener fgi_signals_listener(void)
     return (fgi_span_listener){.begun = on_begun, .ended = on_ended};
 }
 
-void fgi_signals_step(bool is_begin) { (void)atomic_fetch_add(&unfinished, is_begin ? 1 : -1); }
+void fgi_signals_steps(int more) { (void)atomic_fetch_add(&unfinished, more); }
 
 bool fgi_save_requested(const fg_trainer_options *o, fgi_call *call)
 {

@@ -123,6 +123,13 @@ void fgi_step_profile_before(fgi_step_profile *self)
         start(self);
 }
 
+int64_t fgi_step_profile_next(const fgi_step_profile *self)
+{
+    if (self->profile != NULL)
+        return self->steps.last;
+    return self->is_done ? INT64_MAX : self->steps.first - 1;
+}
+
 bool fgi_step_profile_is_due(const fgi_step_profile *self)
 {
     return self->profile != NULL && self->cursor->step >= self->steps.last;

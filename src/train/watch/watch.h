@@ -54,6 +54,7 @@ typedef struct fgi_flight {
     bool is_part;   /* a batch of such a step, whose update will follow */
     bool is_batch;  /* not such an update */
     int64_t number; /* of the step in its stage, starting at 1 */
+    int64_t steps;  /* of these, that end with it; 0: a batch of a step that is accumulated */
     int64_t samples;
     int64_t launch_ns, inputs_ns, done_ns;
     fgi_event *done;       /* its end, until it is retired */
@@ -134,11 +135,11 @@ void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 /* Records the spans that the devices may have waited for. */
 fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
-/* Measure the processor time of a step on the Trainer's thread; only every 16th step, because
- * reading the clocks costs system calls. begin returns a time, or -1 for a step that is not
- * measured. */
+/* Measure the processor time of a launch on the Trainer's thread; only every 16th, because reading
+ * the clocks costs system calls. begin returns a time, or -1 for a launch that is not measured;
+ * steps: how many it had. */
 int64_t fgi_work_begin(fgi_ledger *ledger);
-void fgi_work_end(fgi_ledger *ledger, int64_t begin);
+void fgi_work_end(fgi_ledger *ledger, int64_t begin, int64_t steps);
 /* A step was launched: the host activities so far preceded it. */
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
 /* Flight `number` has finished. */
@@ -186,7 +187,9 @@ const fg_profile_info *fgi_step_profile_info(const fgi_step_profile *self);
  * here, and includes compilation. is_over: no step is left. A profile that fails is a warning. */
 void fgi_step_profile_begin(fgi_step_profile *self, fg_client *client, int64_t total_steps,
                             bool is_over);
-/* Before each step: starts the profile when that is due. */
+/* The step after which the profile starts or stops next; INT64_MAX: no further one. */
+int64_t fgi_step_profile_next(const fgi_step_profile *self);
+/* Before each launch: starts the profile when that is due. */
 void fgi_step_profile_before(fgi_step_profile *self);
 /* Whether the profile in progress is to be stopped after this step. */
 bool fgi_step_profile_is_due(const fgi_step_profile *self);
