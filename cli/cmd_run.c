@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-static cli_run_options settings; /* of the command that runs */
+/* Of the command that runs. The temperature is not 0, so that 0 is what the user has given. */
+static cli_run_options settings = {.command.evaluate.sample.temperature = 1};
+#define SAMPLE settings.command.evaluate.sample
 
 static int run(const cli_call *call, fg_recipe_kind kind)
 {
@@ -47,6 +49,18 @@ static const cli_option predict_options[] = {
     CLI_TEXT('o', "out", &settings.out, "FILE",
              "write a .csv, .tsv, .json, .jsonl or .npy file, row by row (default, and -: CSV on "
              "standard output)"),
+    CLI_TEXT('p', "prompt", &SAMPLE.prompt, "TEXT", "continue a text with a language model"),
+    CLI_NUMBER(0, "max-tokens", &SAMPLE.max_tokens, INT, "1..1000000000", "N",
+               "with --prompt: end after this many tokens (default 256)"),
+    CLI_NUMBER(0, "temperature", &SAMPLE.temperature, FLOAT, "0..1000", "T",
+               "with --prompt: divide the logits by this (default 1; 0: the most likely token)"),
+    CLI_NUMBER(0, "top-k", &SAMPLE.top_k, INT, "0..16777216", "K",
+               "with --prompt: sample from the K most likely tokens (default 0: all)"),
+    CLI_NUMBER(0, "top-p", &SAMPLE.top_p, FLOAT, "0..1", "P",
+               "with --prompt: sample from the most likely tokens that together have probability "
+               "P (default 1)"),
+    CLI_NUMBER(0, "seed", &SAMPLE.seed, INT, "0..", "N",
+               "with --prompt: seed of the random numbers (default 0)"),
     CLI_FLAG(0, "allow-damaged", &settings.allows_damaged,
              "exit with status 0 even if samples could not be read; their rows contain the reason"),
     RUN_PRINT_CONFIG,
@@ -101,7 +115,9 @@ const cli_command cli_predict = {
     .summary = "run inference and write the predictions",
     .details =
         "For classification, each row has the most likely class and the probability of each class; "
-        "for regression, the predicted values. Without data.predict and test data, the validation "
+        "for regression, the predicted values. A language model continues the text of --prompt: "
+        "the "
+        "text is written to standard output. Without data.predict and test data, the validation "
         "data are used. Targets are not read. A sample that cannot be read does not end the run: "
         "its row contains the reason instead of a prediction, and the exit status is "
         "1.\n\n" RUN_ARGUMENTS("--data.predict"),

@@ -58,6 +58,8 @@ static void complete_command(const cli_call *call, cli_run_options *o)
     o->command.fit.handle_signals = o->command.kind == FG_RECIPE_FIT;
     o->command.evaluate.data = call->count > 1 ? call->args[1] : NULL;
     o->command.evaluate.out = o->out;
+    if (o->command.evaluate.sample.temperature == 0)
+        o->command.evaluate.sample.temperature = FG_ZERO;
 }
 
 /* The overrides of the command line, and the keys that --resume and --profile are short for. */

@@ -23,6 +23,7 @@
 #include <fulgurite/base.h>
 #include <fulgurite/data.h>
 #include <fulgurite/option.h>
+#include <fulgurite/tokenizer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,8 +44,8 @@ typedef struct fg_format_request {
     fg_data_part part;
     bool is_training;  /* to train; false: to evaluate a checkpoint, so nothing is fitted */
     bool needs_target; /* false: only the inputs are used */
-    /* "classification", "regression", or "auto": the task that the samples are for. It is a
-     * classification if the targets are s32[] class indices. */
+    /* "classification", "regression", "language", or "auto": the task that the samples are for. It
+     * is a classification if the targets are s32[] class indices. */
     const char *task;
     /* The fraction of the training samples that the recipe holds out with fg_dataset_split, and
      * the seed; 0: none. See `stratify`. */
@@ -62,6 +63,9 @@ typedef struct fg_format_request {
     /* The type of a sample's input that the evaluated checkpoint was trained with; images are
      * resized to it. NULL: to train. */
     const fg_type *input;
+    /* The tokenizer of the checkpoint that is evaluated, borrowed; NULL: it has none, or to train.
+     */
+    const fg_tokenizer *tokenizer;
     /* Call it with each line about the samples that a person should know, without a newline:
      * FG_LOG_WARNING for what is probably a mistake, FG_LOG_INFO for the rest, such as skipped
      * files and ignored columns. The same line is only said once. NULL: nobody listens. */
@@ -72,14 +76,18 @@ typedef struct fg_format_request {
 /* What a format loads. All members are 0 before the call; the caller destroys them, also after a
  * failure. */
 typedef struct fg_format_data {
-    /* Field 0 is the input, field 1 the target: s32[] class indices, or numbers. NULL: there are
-     * no samples of this part. */
+    /* Field 0 is the input, field 1 the target: s32[] class indices, or numbers. Of texts for a
+     * language model: tokens s32[T], and those that follow them, also s32[T]; their class_count is
+     * the size of the vocabulary. NULL: there are no samples of this part. */
     fg_dataset *samples;
     /* FG_PART_TRAIN, to train: the validation samples, if loading the training samples
      * loads them too. The recipe then neither requests FG_PART_VAL nor splits. */
     fg_dataset *val;
     /* FG_PART_TRAIN, to train: how columns are encoded, which checkpoints contain. */
     fg_csv_schema *schema;
+    /* FG_PART_TRAIN, to train: how text becomes tokens, which checkpoints contain. */
+    fg_tokenizer *tokenizer;
+    double bytes_per_token; /* of the training text; 0: not known */
     /* FG_PART_TRAIN, to train: of a regression whose targets the recipe standardizes on
      * the device. Deviation 0: they are not standardized. */
     double target_mean, target_deviation;

@@ -59,6 +59,19 @@ typedef struct fg_fit_options {
 } fg_fit_options;
 
 /* What an evaluation or a prediction needs. */
+/* How FG_RECIPE_PREDICT continues a text with a language model. A member that is 0 means the
+ * default in []. */
+typedef struct fg_sample_options {
+    const char *prompt; /* the text to continue                                    [NULL: none] */
+    int64_t max_tokens; /* ends after this many tokens, or at the end of the document     [256] */
+    double temperature; /* divides the logits; FG_ZERO: always the most likely token        [1] */
+    int64_t top_k;      /* sample from this many of the most likely tokens             [0: all] */
+    double top_p;       /* sample from the most likely tokens that together have at least this
+                            probability: nucleus sampling                                    [1] */
+    uint64_t seed;      /* of the random numbers                                            [0] */
+    uint64_t reserved[2];
+} fg_sample_options;
+
 typedef struct fg_evaluate_options {
     /* The file or folder to read. It replaces data.val, data.test, data.predict or data.path of the
      * configuration                                                                   [NULL] */
@@ -70,6 +83,10 @@ typedef struct fg_evaluate_options {
      * them in memory, in the format of fg_recipe_write_predictions. A regular file is renamed to
      * this path when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL [NULL] */
     const char *out;
+    /* FG_RECIPE_PREDICT: a language model continues a text; no data are read. The result is
+     * fg_recipe_result.text. Source of top_p: Holtzman et al. 2020, "The curious case of neural
+     * text degeneration". */
+    fg_sample_options sample;
     uint64_t reserved[2];
 } fg_evaluate_options;
 
@@ -170,6 +187,7 @@ typedef struct fg_recipe_result {
      * values f32[N] or f32[N,K] of a regression; NULL in all other cases */
     const float *predictions;
     fg_type predictions_type;
+    const char *text; /* of a language model: the prompt and its continuation; else NULL */
     /* FG_RECIPE_PREDICT: samples that could not be read. Their predictions are NaN, and have the
      * reason in files (docs/howto/predict.md); fg_recipe_run succeeds. The message about the first
      * one; "": none */

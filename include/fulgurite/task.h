@@ -99,6 +99,16 @@ FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tenso
  * trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL (one of the names is logged twice; more than
  * FG_MAX_METRICS). */
 FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label);
+/* Logs the metrics of a language model from its loss, the mean cross-entropy of the next token in
+ * nats:
+ *
+ *   perplexity     exp(loss)
+ *   bits_per_byte  loss / (ln 2 * bytes_per_token): bits per byte of a text that has
+ *                  bytes_per_token bytes per token on average; 0: not logged
+ *
+ * Both follow from the mean over all tokens, not from those of batches. Errors, stored in the
+ * trace: those of fg_step_log. */
+FG_API void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token);
 /* Returns the trace of the step, borrowed. */
 FG_API fg_trace *fg_step_trace(const fg_step *step);
 

@@ -394,6 +394,12 @@ FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg
                                                    const fg_batch_find_options *options,
                                                    fg_batch_fit *out, fg_error *err);
 
+/* Builds the task's model and loads its weights, as a prediction does, without running a step: for
+ * computations of your own with fg_trainer_module and fg_trainer_client, such as sampling from a
+ * language model. Errors: those of fg_trainer_predict before its first batch. */
+FG_API FG_MUST_USE fg_status fg_trainer_restore(fg_trainer *trainer, const fg_task *task,
+                                                fg_error *err);
+
 /* Returns the module that the task built, borrowed; NULL before the first fit or evaluation. */
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
 /* Returns what was loaded from options.checkpoints.weights, borrowed; entry_count is 0 before

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "catalog/draft.h"
 #include "data/format_crop.h"
+#include "data/next_tokens.h"
 #include "data/pack_samples.h"
 
 typedef struct pack {
@@ -151,6 +152,8 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
         status = fgi_crop_check_count(p->path, r->part, fg_dataset_count(*out), err);
     if (status == FG_OK)
         status = check_encoding(*out, r->values, err);
+    if (status == FG_OK && fgi_is_token_windows(*out))
+        status = fgi_next_tokens(0, out, err);
     return fgi_dataset_finish(out, status);
 }
 

@@ -5,6 +5,7 @@
 
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_csv_row)                                                                               \
+    ROW(fgi_text_row)                                                                              \
     ROW(fgi_idx_row)                                                                               \
     ROW(fgi_cifar10_row)                                                                           \
     ROW(fgi_cifar100_row)                                                                          \

@@ -10,7 +10,7 @@
 extern const fg_entry *const fgi_format_rows[];
 extern const size_t fgi_format_row_count;
 extern const fg_format_entry fgi_csv_row, fgi_idx_row, fgi_cifar10_row, fgi_cifar100_row,
-    fgi_npy_row, fgi_images_row, fgi_pack_row;
+    fgi_npy_row, fgi_images_row, fgi_pack_row, fgi_text_row;
 
 /* Passes a line to the request, if anyone listens. */
 void fgi_format_say(const fg_format_request *request, fg_log_level level, const char *line);

@@ -77,6 +77,7 @@ static fg_status take_command(fg_recipe *r, const fg_recipe_command *command, fg
         r->plan_options = command->plan;
     FGI_TRY_RESERVED(fg_fit_options, &r->fit, err);
     FGI_TRY_RESERVED(fg_evaluate_options, &r->evaluate, err);
+    FGI_TRY_RESERVED(fg_sample_options, &r->evaluate.sample, err);
     FGI_TRY_RESERVED(fg_plan_options, &r->plan_options, err);
     return r->kind == FG_RECIPE_PLAN ? fgi_run_plan_check(&r->plan_options, err) : FG_OK;
 }
@@ -143,6 +144,7 @@ void fg_recipe_close(fg_recipe *r)
     fgi_free(r->trainer_options);
     fgi_free(r->folder);
     fgi_free(r->predictions.data);
+    fg_free((char *)r->outcome.text);
     fg_dataset_destroy(r->readable);
     json_decref(r->plan);
     json_decref(r->evaluation);
@@ -200,7 +202,9 @@ static fg_status go(fg_recipe *r, fg_error *err)
         status = fg_trainer_validate(r->trainer, task, &r->fit_data, err);
         break;
     case FG_RECIPE_TEST: status = fg_trainer_test(r->trainer, task, &r->fit_data, err); break;
-    case FG_RECIPE_PREDICT: status = fgi_run_predict(r, err); break;
+    case FG_RECIPE_PREDICT:
+        status = fgi_run_is_sampling(r) ? fgi_run_sample(r, err) : fgi_run_predict(r, err);
+        break;
     case FG_RECIPE_FIND_BATCH: status = fgi_run_batch_find(r, err); break;
     case FG_RECIPE_PLAN: status = fgi_run_plan(r, err); break;
     case FG_RECIPE_FIND_LR: status = fgi_run_lr_find(r, err); break;
@@ -399,6 +403,10 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
         fgi_config_print(r->c, &r->text, which == FG_RECIPE_CONFIG_COMMENTED);
         return FG_OK;
     case FG_RECIPE_PREDICTIONS:
+        if (r->outcome.text != NULL) {
+            fgi_buf_printf(&r->text, "%s\n", r->outcome.text);
+            return FG_OK;
+        }
         if (r->has_result && fgi_run_has_predict_file(r))
             return FG_OK; /* they are in the file */
         if (r->outcome.predictions_type.rank == 0)

@@ -119,6 +119,16 @@ static fg_status begin(fg_trainer *trainer, const fg_task *task, fgi_stage_kind 
     return fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, out_at, err);
 }
 
+fg_status fg_trainer_restore(fg_trainer *trainer, const fg_task *task, fg_error *err)
+{
+    fg_error first = {0};
+    FGI_TRY(fgi_trainer_enter(trainer, task, &(fg_fit_data){0}, err));
+    fg_status status = fgi_trainer_prepare(trainer, task, false, &first);
+    if (status == FG_OK)
+        status = fgi_state_restore(trainer, &first);
+    return fgi_trainer_leave(trainer, status, &first, err);
+}
+
 static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
                           const fg_fit_data *data, fg_error *err)
 {

@@ -394,12 +394,14 @@ static const char *const filled[] = {
     "fg_time_window",  "fg_tpu_use",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_pack_round_trip.c and test_packer.c,
- * test_lr_find.c, test_profile.c, test_sweep.c. */
+ * test_lr_find.c, test_profile.c, test_sweep.c, test_recipe_text.c, test_tokenizer.c. */
 static const char *const elsewhere[] = {
-    "fg_fit_options",         "fg_evaluate_options",   "fg_recipe_command",      "fg_plan_options",
-    "fg_recipe_options",      "fg_pack_entry",         "fg_pack_options",        "fg_pack_report",
-    "fg_pack_arrays_options", "fg_pack_export_result", "fg_pack_writer_options", "fg_pack_built",
-    "fg_lr_find_options",     "fg_sweep_options",      "fg_profile_info",
+    "fg_fit_options",        "fg_evaluate_options",    "fg_recipe_command",
+    "fg_plan_options",       "fg_recipe_options",      "fg_pack_entry",
+    "fg_pack_options",       "fg_pack_report",         "fg_pack_arrays_options",
+    "fg_pack_export_result", "fg_pack_writer_options", "fg_pack_built",
+    "fg_lr_find_options",    "fg_sweep_options",       "fg_profile_info",
+    "fg_sample_options",     "fg_encode_options",      "fg_decode_options",
 };
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
@@ -417,7 +419,7 @@ static const char *const values[] = {
     "fg_tensor",      "fg_type",         "fg_format_files",   "fg_sample_key",  "fg_log_setting",
     "fg_epoch_part",  "fg_sample_row",   "fg_ints",           "fg_floats",      "fg_strings",
     "fg_amount",      "fg_option_items", "fg_program_arrays", "fg_string_pair", "fg_string_map",
-    "fg_loader_rate", "fg_name_rule",    "fg_config_rule",    "fg_published",
+    "fg_loader_rate", "fg_name_rule",    "fg_config_rule",    "fg_published",   "fg_token_list",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

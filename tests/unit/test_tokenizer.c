@@ -100,6 +100,12 @@ static void special_tokens_can_be_left_out(void **state)
     assert_int_equal(fg_tokenizer_encode(t, "ab\xc3", 3, NULL, &list, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "byte 2 of the text is not UTF-8"));
     assert_int_equal(list.count, 2);
+    const fg_encode_options later = {.reserved = {1}};
+    assert_int_equal(fg_tokenizer_encode(t, "a", 1, &later, &list, &err), FG_EINVAL);
+    const fg_decode_options too = {.reserved = {1}};
+    char *text = NULL;
+    assert_int_equal(fg_tokenizer_decode(t, list.at, list.count, &too, &text, NULL, &err),
+                     FG_EINVAL);
     fg_free(list.at);
     fg_tokenizer_destroy(t);
 }

@@ -10,9 +10,10 @@
     FG_OPTION_AS(path, fgi_config, member, kind, initial, range, example, __VA_ARGS__)
 
 static const fg_option task_rows[] = {
-    KEY("task", task, CHOICE, "auto", "auto|classification|regression", "regression",
-        "What to predict: a class (cross-entropy loss, accuracy) or numbers (loss: mean squared "
-        "error; metrics: MAE, RMSE and R^2). auto: the task of loss.name, or classification if "
+    KEY("task", task, CHOICE, "auto", "auto|classification|regression|language", "regression",
+        "What to predict: a class (cross-entropy loss, accuracy), numbers (loss: mean squared "
+        "error; metrics: MAE, RMSE and R^2) or the next token of a text (cross-entropy loss, "
+        "perplexity, bits per byte). auto: the task of loss.name, or classification if "
         "model.classes is given; otherwise inferred from the targets, which is printed.",
         .spellings = "classify=classification|classifier=classification|regressor=regression"),
 };

@@ -25,6 +25,8 @@
 typedef struct fgi_run_data {
     fg_dataset *train, *val, *test;
     fg_csv_schema *schema;                /* of a CSV, else NULL */
+    fg_tokenizer *tokenizer;              /* of text, else NULL */
+    double bytes_per_token;               /* of the training text; 0: not known */
     double target_mean, target_deviation; /* of a .npy regression's training targets, to standardize
                                              them on the device; deviation 0: do not */
     char inferred[256]; /* the task that was inferred from the targets, and why; "": none */
@@ -47,6 +49,8 @@ fg_status fgi_run_data_open_eval(const fg_recipe *r, fgi_run_data *out, fg_error
 const char *fgi_run_task_given(const fgi_config *c);
 /* Whether the targets are class indices. */
 bool fgi_run_has_classes(const fg_dataset *dataset);
+/* Whether the samples are tokens, and the targets the tokens that follow them. */
+bool fgi_run_has_tokens(const fg_dataset *dataset);
 /* If task is auto, sets it to that of the training samples, and data->inferred to the reason. */
 fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_run_data *data,
                              fg_error *err);
@@ -68,7 +72,7 @@ typedef struct fgi_run_task {
     double target_mean, target_deviation; /* of a standardized target, else 0 and 1 */
     double target_center;                 /* a value close to the dataset's targets */
     bool standardises; /* standardize on the device: the dataset's targets are raw */
-    bool is_classification;
+    bool is_classification, is_language;
     int64_t frozen;           /* parameters, by model.freeze */
     const char **class_names; /* of all outputs, NULL: no name; borrowed from the schema */
     const fg_loss_entry *loss;
@@ -272,6 +276,16 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
 void fgi_run_put_predictions(const fg_recipe *r, fgi_prediction_format format, fgi_buf *out);
 /* Whether predictions are written while they arrive. */
 bool fgi_run_has_predict_file(const fg_recipe *r);
+
+/* ---- texts (run_sample.c) -------------------------------------------------------------------- */
+
+/* Whether the run continues a text, for which no data are needed. */
+bool fgi_run_is_sampling(const fg_recipe *r);
+/* Refuses options of sampling that are out of range, a prompt for a model that is no language
+ * model, and predictions of a language model without one. c->task is known. */
+fg_status fgi_run_sample_check(const fg_recipe *r, fg_error *err);
+/* Continues the prompt: sets r->outcome.text. */
+fg_status fgi_run_sample(fg_recipe *r, fg_error *err);
 
 /* ---- classes and samples (run_evaluation.c) -------------------------------------------------- */
 

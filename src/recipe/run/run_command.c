@@ -118,7 +118,7 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
          fg_amount_of(r->c->trainer.limits.limit_val_batches, 1) == 0))
         r->fit_data.val = NULL;
     r->fit_data.test = r->fit_data.predict = r->fit_data.val;
-    if (is_training(r) || is_dry(r) || r->fit_data.val != NULL)
+    if (is_training(r) || is_dry(r) || r->fit_data.val != NULL || fgi_run_is_sampling(r))
         return FG_OK;
     const fg_format_entry *format = NULL;
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
@@ -214,7 +214,11 @@ void fgi_run_note_default_data(const fg_recipe *r)
 static fg_status open_eval(fg_recipe *r, fg_error *err)
 {
     FGI_TRY(take_task(r, err));
+    FGI_TRY(fgi_run_sample_check(r, err));
     FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), r->origin.data, &r->schema, err));
+    if (fgi_run_is_sampling(r))
+        return fgi_run_schema_tokenizer(&r->schema, "the checkpoint's tokenizer",
+                                        &r->data.tokenizer, err);
     FGI_TRY(fgi_run_keep_geometry(r, err));
     fgi_run_note_default_data(r);
     return fgi_run_data_open_eval(r, &r->data, err);
@@ -242,6 +246,8 @@ static fg_status open_data(fg_recipe *r, fg_error *err)
         return status != FG_OK ? status : err->status;
     r->schema.is_stratified = strcmp(r->c->task, "classification") == 0 &&
                               r->c->data.val_fraction > 0 && r->c->data.stratify;
+    FGI_TRY(fgi_run_schema_keep_tokenizer(&r->schema, r->data.tokenizer, err));
+    r->schema.bytes_per_token = r->data.bytes_per_token;
     r->schema.target_mean = r->data.target_mean;
     r->schema.target_deviation = r->data.target_deviation;
     if (r->data.target_deviation > 0 && r->kind == FG_RECIPE_FIT)
@@ -276,13 +282,14 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
 {
     const char *resume = NULL;
     const bool is_evaluation = fgi_run_is_evaluation(r);
-    if (is_evaluation)
+    if (is_evaluation && !fgi_run_is_sampling(r))
         FGI_TRY(fgi_run_data_check_eval(r->c, r->kind, err));
     if (is_evaluation)
         FGI_TRY(fgi_run_find_origin(r, &resume, err));
     FGI_TRY(open_data(r, err));
     FGI_TRY(fgi_run_task_init(r->c, &r->schema, &r->task, err));
     r->task.owner = r;
+    FGI_TRY(fgi_run_sample_check(r, err));
     fgi_run_task_set_encodings(&r->task, &r->data);
     if (r->kind == FG_RECIPE_FIT)
         fgi_run_augment_note(r);

@@ -143,9 +143,12 @@ static fg_status open_train(fgi_run_format *f, fgi_run_data *out, fg_error *err)
     *out = (fgi_run_data){.train = data.samples,
                           .val = data.val,
                           .schema = data.schema,
+                          .tokenizer = data.tokenizer,
+                          .bytes_per_token = data.bytes_per_token,
                           .target_mean = data.target_mean,
                           .target_deviation = data.target_deviation};
     f->request.schema = data.schema;
+    f->request.tokenizer = data.tokenizer;
     if (status == FG_OK && data.samples == NULL)
         return fgi_fail(err, FG_EINVAL, "data.format %s: the data contain no training samples",
                         f->entry->entry.name);
@@ -200,6 +203,7 @@ void fgi_run_data_close(fgi_run_data *data)
     fg_dataset_destroy(data->val);
     fg_dataset_destroy(data->test);
     fg_csv_schema_destroy(data->schema);
+    fg_tokenizer_destroy(data->tokenizer);
     *data = (fgi_run_data){0};
 }
 
@@ -229,6 +233,13 @@ bool fgi_run_has_classes(const fg_dataset *dataset)
 {
     const fg_type *target = &fg_dataset_field(dataset, 1)->type;
     return target->dtype == FG_S32 && target->rank == 0 && fg_dataset_class_count(dataset) > 0;
+}
+
+bool fgi_run_has_tokens(const fg_dataset *dataset)
+{
+    const fg_type *target = &fg_dataset_field(dataset, 1)->type;
+    return target->dtype == FG_S32 && target->rank == 1 && fg_dataset_class_count(dataset) > 0 &&
+           fg_type_equal(&fg_dataset_field(dataset, 0)->type, target);
 }
 
 /* The target's column in a fitted schema; false: there is none. */
@@ -279,8 +290,14 @@ fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_r
         return FG_OK;
     if (strcmp(task, "auto") == 0) {
         const bool is_class = fgi_run_has_classes(data->train);
-        task = is_class ? "classification" : "regression";
-        give_reason(is_class, format->files.train_target != NULL, data);
+        task = fgi_run_has_tokens(data->train) ? "language"
+               : is_class                      ? "classification"
+                                               : "regression";
+        if (fgi_run_has_tokens(data->train))
+            (void)fgi_snprintf(data->inferred, sizeof data->inferred,
+                               "task: language, because the samples are tokens");
+        else
+            give_reason(is_class, format->files.train_target != NULL, data);
     }
     return fgi_config_set(c, "task", task, NULL, err);
 }

@@ -12,6 +12,7 @@
 #include "recipe/run/run_format.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "input/json_file.h"
 
 /* The data requested by the configuration. */
@@ -22,6 +23,7 @@ typedef struct request {
     fg_recipe_kind kind;
     const fgi_run_schema *schema;
     fg_csv_schema *rules;          /* of a format that has a schema */
+    fg_tokenizer *tokenizer;       /* of the checkpoint; NULL: none */
     char key[FGI_RUN_KEY_SIZE];    /* that names the data, for messages */
     char target[FGI_RUN_KEY_SIZE]; /* that names the targets: the same without a file of targets */
     fg_error *err;
@@ -189,7 +191,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
 static fg_status check(const request *q, const fg_dataset *dataset)
 {
     const bool needs_target = q->kind != FG_RECIPE_PREDICT;
-    const bool is_classification = strcmp(q->c->task, "classification") == 0;
+    const bool has_classes = fgi_is_one_of(q->c->task, "classification|language");
     const fg_type input = fgi_run_input_type(dataset);
     fg_status status = check_type(q, q->key, "a sample", &input, &q->schema->input);
     if (status != FG_OK || !needs_target)
@@ -203,7 +205,7 @@ static fg_status check(const request *q, const fg_dataset *dataset)
     }
     status = check_type(q, q->target, "the target", &fg_dataset_field(dataset, 1)->type,
                         &q->schema->target);
-    return status == FG_OK && is_classification ? check_classes(q, dataset) : status;
+    return status == FG_OK && has_classes ? check_classes(q, dataset) : status;
 }
 
 /* Formats without a schema may replace each other. */
@@ -246,6 +248,9 @@ static fg_status open_checked(request *q, fg_dataset **out)
         q->format.request.class_count = q->schema->class_names != NULL ? q->schema->class_count : 0;
     }
     FGI_TRY(check_format(q));
+    FGI_TRY(
+        fgi_run_schema_tokenizer(q->schema, "the checkpoint's tokenizer", &q->tokenizer, q->err));
+    q->format.request.tokenizer = q->tokenizer;
     const fg_status status = open_samples(q, out);
     if (status != FG_OK)
         return explain_list(q, status);
@@ -261,6 +266,7 @@ fg_status fgi_run_data_open_eval(const fg_recipe *r, fgi_run_data *out, fg_error
     const fg_status status = open_checked(&q, &out->val);
     fgi_run_format_fini(&q.format);
     out->schema = q.rules;
+    out->tokenizer = q.tokenizer;
     if (status != FG_OK)
         fgi_run_data_close(out);
     return status;

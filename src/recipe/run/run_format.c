@@ -152,6 +152,7 @@ void fgi_run_format_release(fg_format_data *data)
     fg_dataset_destroy(data->samples);
     fg_dataset_destroy(data->val);
     fg_csv_schema_destroy(data->schema);
+    fg_tokenizer_destroy(data->tokenizer);
     *data = (fg_format_data){.samples = NULL};
 }
 

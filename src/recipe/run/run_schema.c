@@ -9,6 +9,7 @@
 #include "recipe/run/run_schema.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "input/json_file.h"
 
 #define FORMAT_NAME "fulgurite-data"
@@ -60,12 +61,34 @@ fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, co
     return FG_OK;
 }
 
+fg_status fgi_run_schema_keep_tokenizer(fgi_run_schema *schema, const fg_tokenizer *tokenizer,
+                                        fg_error *err)
+{
+    if (tokenizer == NULL)
+        return FG_OK;
+    const char *json = fg_tokenizer_json(tokenizer, NULL);
+    schema->tokenizer = fgi_strdup(json != NULL ? json : "bytes");
+    return schema->tokenizer != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+fg_status fgi_run_schema_tokenizer(const fgi_run_schema *schema, const char *path,
+                                   fg_tokenizer **out, fg_error *err)
+{
+    const char *text = schema->tokenizer;
+    *out = NULL;
+    if (text == NULL)
+        return FG_OK;
+    return strcmp(text, "bytes") == 0 ? fg_tokenizer_open(text, out, err)
+                                      : fg_tokenizer_parse(path, text, strlen(text), out, err);
+}
+
 void fgi_run_schema_fini(fgi_run_schema *schema)
 {
     for (int64_t i = 0; schema->class_names != NULL && i < schema->class_count; i++)
         fgi_free(schema->class_names[i]);
     fgi_free(schema->class_names);
     fgi_free((void *)schema->format);
+    fgi_free(schema->tokenizer);
     json_decref(schema->csv);
     *schema = (fgi_run_schema){0};
 }
@@ -138,6 +161,10 @@ json_t *fgi_run_schema_describe(const fgi_run_schema *schema,
     put(root, "outputs", json_integer(preparation->outputs));
     put(root, "class_names", is_classification ? names_to_json(schema) : json_null());
     put(root, "preprocessing", preprocessing(schema, preparation));
+    if (schema->tokenizer != NULL)
+        put(root, "tokenizer", json_string(schema->tokenizer));
+    if (schema->bytes_per_token > 0)
+        put(root, "bytes_per_token", json_real(schema->bytes_per_token));
     if (schema->csv != NULL)
         put(root, "csv", json_incref(schema->csv));
     return root;
@@ -205,7 +232,7 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
     bool ok = data != NULL && task != NULL && outputs >= 1 && outputs <= MOST_CLASSES &&
               type_from_json(json_object_get(root, "input"), &out->input) &&
               type_from_json(json_object_get(root, "target"), &out->target);
-    if (ok && strcmp(task, "classification") == 0)
+    if (ok && fgi_is_one_of(task, "classification|language"))
         out->class_count = outputs;
     ok = ok && names_from_json(json_object_get(root, "class_names"), out);
     if (!ok)
@@ -221,7 +248,10 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
     out->target_deviation = json_number_value(json_object_get(preparation, "target_deviation"));
     out->is_stratified = json_is_true(json_object_get(preparation, "stratify"));
     out->csv = json_incref(json_object_get(root, "csv"));
-    return FG_OK;
+    out->bytes_per_token = json_number_value(json_object_get(root, "bytes_per_token"));
+    const char *tokenizer = json_string_value(json_object_get(root, "tokenizer"));
+    out->tokenizer = tokenizer != NULL ? fgi_strdup(tokenizer) : NULL;
+    return tokenizer == NULL || out->tokenizer != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 static const json_t *target_column(const fgi_run_schema *schema)

@@ -6,6 +6,7 @@
 #define FGI_RECIPE_RUN_SCHEMA_H
 
 #include <fulgurite/data.h>
+#include <fulgurite/tokenizer.h>
 #include <jansson.h>
 
 #include "recipe/config/config.h"
@@ -19,12 +20,20 @@ typedef struct fgi_run_schema {
     double target_mean, target_deviation; /* of raw targets that the task standardizes; deviation 0:
                                              not standardized */
     bool is_stratified;                   /* data.val_fraction has split each class */
+    char *tokenizer;                      /* its JSON, or "bytes"; NULL: none */
+    double bytes_per_token;               /* of the training text; 0: not known */
     json_t *csv; /* of fg_csv_schema_json; NULL if the data are not a CSV */
 } fgi_run_schema;
 
 /* The schema of the training data; val (NULL: none) may have more classes. csv may be NULL. */
 fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, const fg_dataset *val,
                                  const fg_csv_schema *csv, fgi_run_schema *out, fg_error *err);
+/* Keeps a copy of the tokenizer (NULL: none). */
+fg_status fgi_run_schema_keep_tokenizer(fgi_run_schema *schema, const fg_tokenizer *tokenizer,
+                                        fg_error *err);
+/* Opens it; *out is NULL if there is none. `path` is for messages. */
+fg_status fgi_run_schema_tokenizer(const fgi_run_schema *schema, const char *path,
+                                   fg_tokenizer **out, fg_error *err);
 /* The schema in a checkpoint's data.json, which is not trusted. `path` is for messages. */
 fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_schema *out,
                                  fg_error *err);

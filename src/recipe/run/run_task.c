@@ -47,7 +47,7 @@ static void build(void *self, fg_module *root)
     if (t->image[0] > 0)
         memcpy(options.image, t->augment.count > 0 ? t->input.dim : t->image, sizeof t->image);
     fg_here(t->file, t->line);
-    options.input.dtype = FG_F32; /* the result of `prepare` */
+    options.input.dtype = t->model_entry->takes_tokens ? FG_S32 : FG_F32; /* of `prepare` */
     t->model = fg_model_create(root, &options);
     freeze(t, root);
     t->frozen = fg_module_frozen_count(root);
@@ -81,6 +81,8 @@ static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch, fg_tensor
 {
     fg_tensor x = decoded(t, fg_batch_at(batch, 0));
     fg_trace *trace = fg_tensor_trace(x);
+    if (t->model_entry->takes_tokens)
+        return fg_cast(x, FG_S32);
     x = fg_cast(x, fg_trace_float(trace));
     if (t->scale != 1)
         x = fg_mul_scalar(x, t->scale);
@@ -104,9 +106,20 @@ static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch, fg_tensor
     return fg_reshape(y, FG_DIMS(-1));
 }
 
+/* Of logits T[B, T, V], and the tokens that follow each position, s32[B, T]. */
+static fg_tensor next_token_loss(const fgi_run_task *t, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor logits = forward(t, batch, NULL);
+    const fg_tensor mean = t->loss->apply(logits, fg_batch_at(batch, 1), t->loss_options);
+    fg_step_log_language(step, mean, t->schema->bytes_per_token);
+    return mean;
+}
+
 static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
 {
     const fgi_run_task *t = self;
+    if (t->is_language)
+        return next_token_loss(t, step, batch);
     fg_tensor target = fgi_run_augment_target(t, batch);
     const fg_tensor y = forward(t, batch, &target);
     if (t->is_classification) { /* of mixed samples, the label of the first */
@@ -171,7 +184,8 @@ static fg_status find_loss(fgi_run_task *t, fg_error *err)
 {
     const fgi_config *c = t->c;
     const fg_registry *registry = c->registry;
-    const char *task = c->task;
+    const char *task =
+        strcmp(c->task, "language") == 0 ? "classification" : c->task; /* of tokens */
     const bool is_auto = strcmp(c->loss.name, "auto") == 0;
     for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_LOSS) && is_auto; i++) {
         t->loss = (const fg_loss_entry *)fg_registry_at(registry, FG_REGISTRY_LOSS, i);
@@ -258,6 +272,35 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
     return name_classes(t, err);
 }
 
+/* Models of tokens and tokens require each other. */
+static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_error *err)
+{
+    char type[96], names[200] = "";
+    const fg_registry *registry = c->registry;
+    const bool has_tokens =
+        t->input.rank == 1 && t->input.dtype == FG_S32 &&
+        (!t->is_language || (fg_type_equal(&t->target, &t->input) && t->schema->class_count > 0));
+    for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_MODEL); i++) {
+        const fg_model_entry *m =
+            (const fg_model_entry *)fg_registry_at(registry, FG_REGISTRY_MODEL, i);
+        if (m->takes_tokens)
+            (void)fgi_snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                               names[0] != '\0' ? ", " : "", m->entry.name);
+    }
+    if (t->is_language && !t->model_entry->takes_tokens)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: '%s' does not take tokens, which task language requires: expected one "
+                        "of %s",
+                        fgi_config_where(c, "model.name"), t->model_entry->entry.name, names);
+    if (!has_tokens && (t->is_language || t->model_entry->takes_tokens))
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: the samples are %s: expected tokens, such as those of data.format "
+                        "text",
+                        fgi_config_where(c, t->is_language ? "task" : "model.name"),
+                        fg_type_format(&t->input, type, sizeof type));
+    return FG_OK;
+}
+
 /* data.mean or data.std: one number, or one for each channel. */
 static fg_status read_channels(const fgi_run_task *t, const char *key, const fg_floats *given,
                                float **out, fg_error *err)
@@ -305,7 +348,9 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     fgi_run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
     out->standardises = schema->target_deviation > 0;
     out->is_classification = strcmp(c->task, "classification") == 0;
-    out->outputs = fg_type_count(&out->target);
+    out->is_language = strcmp(c->task, "language") == 0;
+    FGI_TRY(check_tokens(c, out, err));
+    out->outputs = out->is_language ? schema->class_count : fg_type_count(&out->target);
     out->task = (fg_task){.name = c->model.name, .self = out, .ops = &ops};
     if (out->is_classification && find_classes(c, out, err) != FG_OK)
         return err->status;

@@ -101,6 +101,7 @@ static bool value_of(const fgi_metrics *metrics, size_t i, const double *sums, d
     case FGI_MEAN: break;
     case FGI_SCALED: *out = rule->factor * mean; break;
     case FGI_ROOT: *out = rule->factor * sqrt(mean); break;
+    case FGI_EXPONENTIAL: *out = exp(mean); break;
     case FGI_DETERMINATION: {
         const double variance = own[2] / own[3] - mean * mean;
         /* constant targets leave only the rounding error of f32 sums, which is not a variance */

@@ -17,6 +17,7 @@ typedef struct fgi_metric_rule {
         FGI_MEAN,          /* the mean itself */
         FGI_SCALED,        /* the mean times factor */
         FGI_ROOT,          /* the square root of the mean, times factor */
+        FGI_EXPONENTIAL,   /* exp of the mean */
         FGI_DETERMINATION, /* R^2, from the means of the previous, this and the next metric */
         FGI_HIDDEN         /* not shown: only an input of the previous metric */
     } kind;

@@ -447,3 +447,13 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     fg_step_log(step, "r2_squares", fg_mul(centered, centered));
     set_rule(step, (fgi_metric_rule){.kind = FGI_HIDDEN});
 }
+
+void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token)
+{
+    fg_step_log(step, "perplexity", loss);
+    set_rule(step, (fgi_metric_rule){.kind = FGI_EXPONENTIAL});
+    if (!(bytes_per_token > 0))
+        return;
+    fg_step_log(step, "bits_per_byte", loss);
+    set_rule(step, (fgi_metric_rule){FGI_SCALED, 1 / (M_LN2 * bytes_per_token)});
+}

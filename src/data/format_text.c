@@ -1,0 +1,162 @@
+/* format_text.c - the data format text: files of text, which a tokenizer splits into tokens. Each
+ * file is a document; the documents follow each other, each with the tokenizer's tokens around it,
+ * and windows of them are the samples.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "data/formats.h"
+#include "data/next_tokens.h"
+
+typedef struct text_format {
+    const char *paths[FG_PART_PREDICT];
+    const char *tokenizer;
+    int64_t length;
+} text_format;
+
+/* Paths of a part's files; free each, and `at`. */
+typedef struct file_list {
+    char **at;
+    size_t count, capacity;
+} file_list;
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static fg_status add_file(file_list *list, char *take_path, fg_error *err)
+{
+    char **grown = take_path != NULL
+                       ? fgi_grow(list->at, list->count, &list->capacity, sizeof *list->at)
+                       : NULL;
+    if (grown == NULL) {
+        fgi_free(take_path);
+        return fgi_no_memory(err);
+    }
+    list->at = grown;
+    list->at[list->count++] = take_path;
+    return FG_OK;
+}
+
+/* The file, or the .txt files of the folder, by name. */
+static fg_status list_files(const char *path, file_list *list, fg_error *err)
+{
+    const struct dirent *entry;
+    fg_status status = FG_OK;
+    if (!fgi_is_folder(path))
+        return add_file(list, fgi_strdup(path), err);
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = fgi_folder_next(&folder)) != NULL)
+        if (status == FG_OK && fgi_ends_in_one_of(entry->d_name, ".txt"))
+            status = add_file(list, fgi_path_join(path, entry->d_name), err);
+    if (status == FG_OK && list->count == 0)
+        return fgi_fail(err, FG_ENOTFOUND, "%s: the folder contains no .txt files", path);
+    qsort(list->at, list->count, sizeof *list->at, compare);
+    return status;
+}
+
+/* Appends the tokens of a document. */
+static fg_status add_document(const fg_tokenizer *t, const char *path, fg_token_list *out,
+                              double *bytes, fg_error *err)
+{
+    const int32_t end = fg_tokenizer_end(t);
+    void *text = NULL;
+    size_t size = 0;
+    FGI_TRY(fg_file_read(path, &text, &size, err));
+    const fg_status status = fg_tokenizer_encode(t, text, size, NULL, out, err);
+    fg_free(text);
+    *bytes += (double)size;
+    if (status != FG_OK)
+        return fgi_context(err, status, "%s", path);
+    if (end < 0 || (out->count > 0 && out->at[out->count - 1] == end))
+        return FG_OK;
+    FGI_TRY_GROW(out->at, out->count, out->capacity, err);
+    out->at[out->count++] = end;
+    return FG_OK;
+}
+
+static void say_count(const fg_format_request *request, const char *path, const file_list *files,
+                      size_t tokens, int64_t length)
+{
+    char line[256];
+    (void)fgi_snprintf(line, sizeof line, "%.120s: %zu file%s, %zu tokens, %zu windows of %" PRId64,
+                       path, files->count, fgi_s((int64_t)files->count), tokens,
+                       (tokens - 1) / (size_t)length, length);
+    fgi_format_say(request, FG_LOG_INFO, line);
+}
+
+static fg_status load_files(const text_format *o, const fg_format_request *request,
+                            const fg_tokenizer *t, fg_format_data *out, fg_error *err)
+{
+    const char *path = o->paths[request->part];
+    const int64_t length = request->input != NULL ? request->input->dim[0] : o->length;
+    file_list files = {0};
+    fg_token_list tokens = {0};
+    double bytes = 0;
+    fg_status status = list_files(path, &files, err);
+    for (size_t i = 0; i < files.count && status == FG_OK; i++)
+        status = add_document(t, files.at[i], &tokens, &bytes, err);
+    const size_t count = tokens.count;
+    if (status == FG_OK)
+        status = fgi_token_windows(path, &tokens, length, &out->samples, err);
+    fg_free(tokens.at);
+    if (status == FG_OK)
+        status = fgi_next_tokens(fg_tokenizer_size(t), &out->samples, err);
+    out->bytes_per_token = status == FG_OK ? bytes / (double)count : 0;
+    if (status == FG_OK)
+        say_count(request, path, &files, count, length);
+    for (size_t i = 0; i < files.count; i++)
+        fgi_free(files.at[i]);
+    fgi_free(files.at);
+    return status;
+}
+
+static fg_status load(const void *own, const fg_format_request *request, fg_format_data *out,
+                      fg_error *err)
+{
+    const text_format *o = own;
+    fg_tokenizer *opened = NULL;
+    if (request->part == FG_PART_PREDICT || o->paths[request->part] == NULL)
+        return FG_OK;
+    if (request->tokenizer == NULL) {
+        const fg_status status = fg_tokenizer_open(o->tokenizer, &opened, err);
+        if (status != FG_OK)
+            return fg_option_fail(request->values, "tokenizer", status, err, "%s", err->message);
+    }
+    const fg_tokenizer *t = request->tokenizer != NULL ? request->tokenizer : opened;
+    const fg_status status = load_files(o, request, t, out, err);
+    if (request->part == FG_PART_TRAIN)
+        out->tokenizer = opened;
+    else
+        fg_tokenizer_destroy(opened);
+    return status;
+}
+
+static const fg_option options[] = {
+    FG_OPTION_AS("path", text_format, paths[FG_PART_TRAIN], STRING, NULL, NULL, "book.txt",
+                 "Text in UTF-8: a file, or a folder of .txt files, each a document."),
+    FG_OPTION_AS("val", text_format, paths[FG_PART_VAL], STRING, NULL, NULL, "val.txt",
+                 "The validation text: a file, or a folder of .txt files."),
+    FG_OPTION_AS("test", text_format, paths[FG_PART_TEST], STRING, NULL, NULL, "test.txt",
+                 "The text for `test`. Default: the validation text."),
+    FG_OPTION(text_format, tokenizer, STRING, "bytes", NULL, "gpt2/tokenizer.json",
+              "How text becomes tokens: bytes, or a tokenizer.json of Hugging Face, or a folder "
+              "that contains one. Checkpoints contain it."),
+    FG_OPTION(text_format, length, INT, "256", "1..1048576", "1024",
+              "Tokens per sample. The targets are the tokens that follow each of them."),
+};
+
+const fg_format_entry fgi_text_row = {.entry = {.name = "text",
+                                                .help = "text, for a language model",
+                                                FG_OPTIONS(options, text_format)},
+                                      .files = {.train = "path", .val = "val", .test = "test"},
+                                      .fitted = "tokenizer|length",
+                                      .load = load};
