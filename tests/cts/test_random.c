@@ -202,6 +202,27 @@ static void dropout_drops_its_fraction_and_its_gradient(void **client)
     fg_trace_destroy(trace);
 }
 
+static void drop_path_drops_whole_samples(void **client)
+{
+    enum { N = 10000, K = 2 };
+    static float y[N][K];
+    fg_error err = {0};
+    fg_array *out;
+    fg_trace *trace = values_trace(*client);
+    fg_trace_set_training(trace, true);
+    const fg_tensor x = fg_full(trace, FG_F32, 3, FG_DIMS(N, K)), dropped = fg_drop_path(x, 0.25);
+    fgt_ok(fg_run(trace, &dropped, 1, &out, &err));
+    fgt_ok(fg_array_read(out, y, sizeof y, &err));
+    int kept = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true((y[i][0] == 0 || y[i][0] == 4) && y[i][1] == y[i][0]);
+        kept += y[i][0] != 0;
+    }
+    fgt_close("kept", (double)kept / N, 0.75, 0.02, 0);
+    fg_array_release(out);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bits_are_the_hosts),
     cmocka_unit_test(bits_are_the_known_answers),
@@ -210,6 +231,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(categorical_samples),
     cmocka_unit_test(permutations),
     cmocka_unit_test(dropout_drops_its_fraction_and_its_gradient),
+    cmocka_unit_test(drop_path_drops_whole_samples),
 };
 
 int main(void)
