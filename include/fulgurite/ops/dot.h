@@ -31,9 +31,9 @@ FG_API fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options)
 /* Sums of products in index notation, "bik,bkj->bij", of 1 to 8 operands: a letter for each
  * dimension, a term for each operand. Letters that the result does not have are summed. Without
  * "->", the result has the letters that occur once, in alphabetical order. Blanks are ignored.
- * Operands are multiplied from left to right, as matrices where possible. Not supported: "..." and a
- * letter that occurs twice in a term. Errors (FG_EINVAL) name the equation. Source: NumPy, "einsum".
- */
+ * Operands are multiplied from left to right, as matrices where possible. Not supported: "...", and
+ * a letter that occurs twice in a term. Errors (FG_EINVAL) name the equation. Source: NumPy,
+ * "einsum". */
 FG_API fg_tensor fg_einsum(const char *equation, const fg_tensor *in, int count);
 
 #ifdef __cplusplus

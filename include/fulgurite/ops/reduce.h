@@ -18,15 +18,15 @@ extern "C" {
  *
  *   sum, prod   also of integers; 0 and 1 over no elements. The gradient of prod is exact where
  *               elements are 0; its second derivative is not
- *   mean        over no elements: FG_ESHAPE
- *   max, min    also of integers; over no elements: FG_ESHAPE. The gradient is divided equally among
- *               the elements that are equal to the result. If an element is NaN, the result is NaN
- *               or ignores it, depending on the platform
+ *   mean        FG_ESHAPE over no elements
+ *   max, min    also of integers; FG_ESHAPE over no elements. The gradient is divided equally
+ *               among the elements that are equal to the result. If an element is NaN, the result
+ *               is NaN or ignores it, depending on the platform
  *   any, all    whether one element, or each, is not 0: bool; false and true over no elements. Any
  *               dtype; no gradient
- *   variance    sum((a - mean)^2) / (n - correction) of n elements: 0 for the biased estimate, 1 for
- *               the unbiased one (PyTorch's default). NaN if n is 1 and correction 1. Over no
- *               elements: FG_ESHAPE */
+ *   variance    sum((a - mean)^2) / (n - correction) over n elements. correction 0 is the biased
+ *               estimate, 1 the unbiased one (PyTorch's default), which is NaN for one element.
+ *               FG_ESHAPE over no elements */
 FG_API fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_prod(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis);
