@@ -78,6 +78,8 @@ static fg_status set(fgi_config *c, const char *key, json_t *take_value, const c
         !fg_option_is_given(c->values, key)) {
         char *text = fgi_json_text(take_value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
         status = text != NULL ? fgi_config_set(c, key, text, path, err) : fgi_no_memory(err);
+        if (status == FG_EINVAL)
+            (void)fgi_context(err, status, "%s", path);
         fgi_buf_printf(line, "%s %s %s", line->size > 0 ? "," : "", key, text != NULL ? text : "");
         fgi_free(text);
     }

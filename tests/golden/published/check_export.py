@@ -3,8 +3,8 @@
     python3 check_export.py FULGURITE    requires torch, transformers, timm, numpy; prints the largest differences
 
 For models with random weights and statistics: what transformers and timm save is predicted by the program, fine-tuned
-for a step with another number of classes, exported, and loaded again. Recorded with transformers
-5.24.0, timm 1.0.31 and torch 2.15.0, on the CPU: all differences of probabilities are below 1e-6.
+for a step with another number of classes, exported, and loaded again (large ones are only predicted). Recorded with transformers
+5.24.0, timm 1.0.31 and torch 2.15.0, on the CPU: all differences of probabilities are below 3e-6.
 
 SPDX-License-Identifier: Apache-2.0"""
 import pathlib
@@ -63,12 +63,12 @@ def timm_model(name):
     def make(folder):
         model = shaken(timm.create_model(name, num_classes=CLASSES))
         model.pretrained_cfg.update(mean=MEAN, std=STD, input_size=(3, SIDE, SIDE))
-        timm.models.save_for_hf(model, folder)
+        timm.models.save_for_hf(model, folder, safe_serialization=True)
         return model
     return make
 
 
-def check(title, make, form, load):
+def check(title, make, form=None, load=None):
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         root = pathlib.Path(folder)
         numpy.save(root / "x.npy", X)
@@ -76,11 +76,14 @@ def check(title, make, form, load):
         (root / "run.yaml").write_text(CONFIG)
         expected = torch.softmax(make(root / "model")(INPUT), 1).numpy()
         into = abs(predicted(root, "run.yaml", "--model.hf=model", f"--model.classes={CLASSES}") - expected).max()
+        print(f"{title}: into fulgurite {into:.1e}", flush=True)
+        if form is None:
+            return
         program(root, "fit", "run.yaml", "--model.hf=model", "--model.classes=5")
         program(root, "export", "run", f"--format={form}", "--output=out")
         back = torch.softmax(load(root / "out")(INPUT), 1).numpy()
         out = abs(predicted(root, "run") - back).max()
-        print(f"{title}: into fulgurite {into:.1e}, out of it {out:.1e}", flush=True)
+        print(f"{title}: out of fulgurite {out:.1e}", flush=True)
 
 
 def from_transformers(folder):
@@ -100,5 +103,6 @@ RESNET = ResNetConfig(depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512], lay
 CONVNEXT = ConvNextConfig(depths=[1, 1, 2, 1], hidden_sizes=[16, 24, 32, 48], num_labels=CLASSES)
 check("resnet18, transformers", transformers_model(ResNetForImageClassification, RESNET), "hf", from_transformers)
 check("convnext, transformers", transformers_model(ConvNextForImageClassification, CONVNEXT), "hf", from_transformers)
-for title in ("resnet18", "resnet50", "resnext50_32x4d", "wide_resnet50_2", "convnext_tiny"):
-    check(f"{title}, timm", timm_model(title), "timm", from_timm)
+check("resnet18, timm", timm_model("resnet18"), "timm", from_timm)
+for title in ("resnet50", "resnext50_32x4d", "wide_resnet50_2", "convnext_tiny"):
+    check(f"{title}, timm", timm_model(title))
