@@ -28,6 +28,7 @@
 #include <fulgurite/ops/elementwise.h>
 #include <fulgurite/ops/gather.h>
 #include <fulgurite/ops/linalg.h>
+#include <fulgurite/ops/loop.h>
 #include <fulgurite/ops/loss.h>
 #include <fulgurite/ops/padding.h>
 #include <fulgurite/ops/pool.h>

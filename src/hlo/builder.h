@@ -114,6 +114,15 @@ void fgi_build_scatter(fgi_builder *b, const fgi_value *result, const char *body
                        fgi_value index, fgi_value source, fgi_buf *attributes);
 /* The positions of the elements of x u32[n] in ascending order, s32[n]. */
 fgi_value fgi_build_order(fgi_builder *b, fgi_value x);
+/* while: `state` has the first values, and the last ones afterwards. condition returns bool[] for
+ * the values of an iteration; body replaces them by the next ones. Both may use values from outside
+ * only through the state. */
+typedef struct fgi_while {
+    fgi_value (*condition)(fgi_builder *b, void *context, const fgi_value *state);
+    void (*body)(fgi_builder *b, void *context, fgi_value *state);
+    void *context;
+} fgi_while;
+void fgi_build_while(fgi_builder *b, const fgi_while *loop, int count, fgi_value *state);
 /* A loop of `count` iterations. Iteration i (s32[]) receives the values of `state` and leaves the
  * next values there, of the same types; it may use no other values except those that it creates.
  * Afterwards `state` has the final values. */

@@ -71,6 +71,9 @@
 #define FAMILY "loss"
 #include "cases/loss_cases.h"
 #undef FAMILY
+#define FAMILY "loop"
+#include "cases/loop_cases.h"
+#undef FAMILY
 #define FAMILY "layer"
 #include "cases/layer_cases.h"
 #undef FAMILY
