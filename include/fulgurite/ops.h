@@ -37,5 +37,6 @@
 #include <fulgurite/ops/resample.h>
 #include <fulgurite/ops/select.h>
 #include <fulgurite/ops/shape.h>
+#include <fulgurite/ops/sort.h>
 
 #endif

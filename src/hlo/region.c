@@ -197,6 +197,31 @@ fgi_value fgi_build_order(fgi_builder *b, fgi_value x)
     fgi_buf_putc(b->out, ')');
     fgi_build_end(b);
     return result[1];
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+/* x < y, or only y is NaN. */
+static fgi_value is_before(fgi_builder *b, fgi_value x, fgi_value y)
+    const fgi_value less = fgi_build_compare(b, "LT", x, y);
+    if (!fg_dtype_is_float(x.type.dtype))
+        return less;
+    const fgi_value x_is = fgi_build_compare(b, "EQ", x, x);
+    const fgi_value y_is_not = fgi_build_compare(b, "NE", y, y);
+    return fgi_build_binary(b, "or", less, fgi_build_binary(b, "and", x_is, y_is_not));
+}
+
+void fgi_build_sort(fgi_builder *b, int count, const fgi_value *results, const fgi_value *in,
+                    int axis, bool descending)
+    fgi_value pairs[2 * FGI_LOOP_STATE_MAX];
+    for (int i = 0; i < count; i++)
+        pairs[2 * i].type = pairs[2 * i + 1].type = (fg_type){.dtype = in[i].type.dtype};
+    put_head(b, count, results, "sort", count, in);
+    put_arguments(b, 2 * count, pairs);
+    const fgi_value first = descending ? is_before(b, pairs[1], pairs[0])
+                                       : is_before(b, pairs[0], pairs[1]);
+    put_return(b, 1, &first);
+    fgi_buf_printf(b->out, "    }) {dimension = %d : i64, is_stable = true} : (", axis);
+    put_types(b->out, count, in);
+    put_types(b->out, count, results);
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "battery.h"
-#include "loop_bodies.h"
+#include "op_calls.h"
 
 enum { VALUE = FGT_VALUE, GRAD = FGT_GRAD, DIFF = FGT_DIFF, TWICE = FGT_TWICE };
 enum { BF16 = FGT_BF16, F16 = FGT_F16, ROUGH = FGT_ROUGH, SHARP = FGT_SHARP };

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
-#include "loop_bodies.h"
+#include "op_calls.h"
 
 #include <fulgurite/fulgurite.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* loop_cases.h - the battery: loops. op_cases.h explains the rows; loop_bodies.h has the loops.
+/* loop_cases.h - the battery: loops. op_cases.h explains the rows; op_calls.h has the loops.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 

@@ -1,9 +1,9 @@
-/* loop_bodies.h - loops for the battery (cases/loop_cases.h). The same loops stand in
- * tests/golden/ops/record.py, under the same names, as Python loops.
+/* op_calls.h - rows of the battery that are more than an expression: loops, one of several results.
+ * The loops stand in tests/golden/ops/record.py too, as Python loops.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGT_LOOP_BODIES_H
-#define FGT_LOOP_BODIES_H
+#ifndef FGT_OP_CALLS_H
+#define FGT_OP_CALLS_H
 
 #include <fulgurite/fulgurite.h>
 
@@ -19,6 +19,11 @@ fg_tensor fgt_loop_while(fg_tensor s, double most);
 /* s T[k], power s32[]: s multiplied by itself `power` times, counted with an s32. */
 fg_tensor fgt_loop_power(fg_tensor s, fg_tensor power);
 
+/* One of the results of fg_sort and fg_top_k. */
+fg_tensor fgt_sorted(fg_tensor a, int axis, bool descending);
+fg_tensor fgt_order(fg_tensor a, int axis, bool descending);
+fg_tensor fgt_largest(fg_tensor a, int64_t k);
+
 /* Mistakes. A loop over x with the given options and one carried value, whose body is never called;
  * bodies that compute another type; a loop whose value is used outside; the gradient of a loop
  * without a limit. */
@@ -31,6 +36,8 @@ fg_tensor fgt_loop_leak(fg_tensor carry);
 fg_tensor fgt_loop_endless(fg_tensor carry);
 
 #ifndef FG_NO_HERE
+#define fgt_sorted(...)       FG_HERE(fgt_sorted(__VA_ARGS__))
+#define fgt_largest(...)      FG_HERE(fgt_largest(__VA_ARGS__))
 #define fgt_loop_of(...)      FG_HERE(fgt_loop_of(__VA_ARGS__))
 #define fgt_loop_leak(...)    FG_HERE(fgt_loop_leak(__VA_ARGS__))
 #define fgt_loop_endless(...) FG_HERE(fgt_loop_endless(__VA_ARGS__))

@@ -1,8 +1,8 @@
-/* loop_bodies.c - loops for the battery.
+/* op_calls.c - rows of the battery that are more than an expression.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FG_NO_HERE /* messages have the lines of the rows */
-#include "loop_bodies.h"
+#include "op_calls.h"
 
 static void chain_body(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
                        fg_tensor *y)
@@ -120,6 +120,27 @@ fg_tensor fgt_loop_power(fg_tensor s, fg_tensor power)
                                  .self = &s},
              carry, last);
     return last[0];
+}
+
+fg_tensor fgt_sorted(fg_tensor a, int axis, bool descending)
+{
+    fg_tensor out;
+    fg_sort(a, axis, descending, &out, NULL);
+    return out;
+}
+
+fg_tensor fgt_order(fg_tensor a, int axis, bool descending)
+{
+    fg_tensor out;
+    fg_sort(a, axis, descending, NULL, &out);
+    return out;
+}
+
+fg_tensor fgt_largest(fg_tensor a, int64_t k)
+{
+    fg_tensor out;
+    fg_top_k(a, k, &out, NULL);
+    return out;
 }
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
