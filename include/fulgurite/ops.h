@@ -24,6 +24,7 @@
 
 #include <fulgurite/ops/constant.h>
 #include <fulgurite/ops/conv.h>
+#include <fulgurite/ops/custom.h>
 #include <fulgurite/ops/dot.h>
 #include <fulgurite/ops/elementwise.h>
 #include <fulgurite/ops/gather.h>

@@ -294,6 +294,11 @@ fg_tensor fgi_result(fgi_node *of, int i)
     if (node == NULL)
         return fgi_poison(trace);
     const uint64_t word[] = {(uint64_t)(uintptr_t)&fgi_result_op, (uint64_t)i};
+    const int64_t index = i;
+    node->attr = fgi_arena_copy(&trace->arena, &index, sizeof index);
+    if (node->attr == NULL)
+        return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    node->attr_size = sizeof index;
     node->in[0] = of;
     node->type = results->type[i];
     node->rows = results->rows[i];
