@@ -175,32 +175,11 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
     return sum(b, &type, "reduce_window", x, &text);
 }
 
-/* A sort of two operands by the first. */
-fgi_value fgi_build_order(fgi_builder *b, fgi_value x)
-{
-    fg_type type = x.type;
-    type.dtype = FG_S32;
-    fgi_value all[2] = {x, fgi_build_iota(b, &type, 0)};
-    fgi_value result[2] = {fgi_build_value(b, &x.type), fgi_build_value(b, &type)};
-    fgi_value side[4] = {{.type.dtype = x.type.dtype},
-                         {.type.dtype = x.type.dtype},
-                         {.type.dtype = FG_S32},
-                         {.type.dtype = FG_S32}};
-    put_head(b, 2, result, "sort", 2, all);
-    put_arguments(b, 4, side);
-    const fgi_value is_less = fgi_build_compare(b, "LT", side[0], side[1]);
-    put_return(b, 1, &is_less);
-    fgi_buf_puts(b->out, "    }) {dimension = 0 : i64, is_stable = true} : (");
-    put_types(b->out, 2, all);
-    fgi_buf_puts(b->out, ") -> (");
-    put_types(b->out, 2, result);
-    fgi_buf_putc(b->out, ')');
-    fgi_build_end(b);
-    return result[1];
 /* ---- sorting --------------------------------------------------------------------------------- */
 
 /* x < y, or only y is NaN. */
 static fgi_value is_before(fgi_builder *b, fgi_value x, fgi_value y)
+{
     const fgi_value less = fgi_build_compare(b, "LT", x, y);
     if (!fg_dtype_is_float(x.type.dtype))
         return less;
@@ -211,17 +190,31 @@ static fgi_value is_before(fgi_builder *b, fgi_value x, fgi_value y)
 
 void fgi_build_sort(fgi_builder *b, int count, const fgi_value *results, const fgi_value *in,
                     int axis, bool descending)
+{
     fgi_value pairs[2 * FGI_LOOP_STATE_MAX];
     for (int i = 0; i < count; i++)
         pairs[2 * i].type = pairs[2 * i + 1].type = (fg_type){.dtype = in[i].type.dtype};
     put_head(b, count, results, "sort", count, in);
     put_arguments(b, 2 * count, pairs);
-    const fgi_value first = descending ? is_before(b, pairs[1], pairs[0])
-                                       : is_before(b, pairs[0], pairs[1]);
+    const fgi_value first =
+        descending ? is_before(b, pairs[1], pairs[0]) : is_before(b, pairs[0], pairs[1]);
     put_return(b, 1, &first);
     fgi_buf_printf(b->out, "    }) {dimension = %d : i64, is_stable = true} : (", axis);
     put_types(b->out, count, in);
+    fgi_buf_puts(b->out, ") -> (");
     put_types(b->out, count, results);
+    fgi_buf_putc(b->out, ')');
+    fgi_build_end(b);
+}
+
+fgi_value fgi_build_order(fgi_builder *b, fgi_value x)
+{
+    fg_type type = x.type;
+    type.dtype = FG_S32;
+    const fgi_value all[2] = {x, fgi_build_iota(b, &type, 0)};
+    const fgi_value result[2] = {fgi_build_value(b, &x.type), fgi_build_value(b, &type)};
+    fgi_build_sort(b, 2, result, all, 0, false);
+    return result[1];
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */

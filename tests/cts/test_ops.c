@@ -107,7 +107,8 @@ static void depthwise_sums_are_in_f32(void **client)
 }
 
 /* Their values are tested in test_random.c, because PyTorch's differ. */
-static const char *const elsewhere[] = {"fg_random_bits", "fg_random_uniform", "fg_dropout"};
+static const char *const elsewhere[] = {"fg_random_bits", "fg_random_uniform", "fg_dropout",
+                                        "fg_drop_path"};
 
 static bool is_elsewhere(const char *name)
 {
