@@ -1,8 +1,9 @@
 /* ops.h - operations on tensors.
  *
  * Each family of operations has its own header, and this one includes all of them: ops/constant.h,
- * elementwise.h, select.h, shape.h, gather.h, reduce.h, dot.h (matrix multiplication), conv.h,
- * linalg.h, pool.h, resample.h, random.h, padding.h (batches with padding rows) and loss.h.
+ * elementwise.h, select.h, shape.h, gather.h, sort.h, reduce.h, dot.h (matrix multiplication),
+ * conv.h, linalg.h, pool.h, resample.h, random.h, padding.h (batches with padding rows), loss.h,
+ * loop.h and custom.h (operations of your own).
  *
  * These rules apply to every operation:
  *   - T is any floating dtype (f32, bf16, f16, f64) unless stated otherwise. Operands with the same

@@ -264,8 +264,7 @@ typedef struct counted {
 static fgi_value is_below(fgi_builder *b, void *context, const fgi_value *state)
 {
     const counted *c = context;
-    return fgi_build_compare(b, "LT", state[0],
-                             fgi_build_splat(b, &index_type, (double)c->count));
+    return fgi_build_compare(b, "LT", state[0], fgi_build_splat(b, &index_type, (double)c->count));
 }
 
 static void iterate(fgi_builder *b, void *context, fgi_value *state)

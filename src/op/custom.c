@@ -105,8 +105,8 @@ static void apply_own(const fg_operation *operation, const fg_tensor *in, int in
     fgi_free(attr);
 }
 
-void fg_apply(const fg_operation *operation, const fg_tensor *in, int in_count,
-              const void *options, fg_tensor *out)
+void fg_apply(const fg_operation *operation, const fg_tensor *in, int in_count, const void *options,
+              fg_tensor *out)
 {
     fg_trace *trace = fg_tensor_trace(in[0]);
     const int outputs = operation->output_count, made = outputs + operation->saved_count;
@@ -163,9 +163,8 @@ static void call_emit(fgi_emit *e)
         in[i] = fgi_emit_in(e, i);
     for (int i = 0; i < attr->count; i++)
         out[i] = fgi_emit_result_at(e, i);
-    fgi_buf_printf(&text,
-                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s}", name,
-                   name + attr->name_size);
+    fgi_buf_printf(&text, "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s}",
+                   name, name + attr->name_size);
     if (text.failed)
         e->b.out->failed = true;
     else
@@ -185,11 +184,12 @@ static bool check_call(fg_trace *trace, const fg_custom_call_options *o, int in_
     for (const char *c = o->name; is_good && *c != '\0'; c++)
         is_good = isalnum((unsigned char)*c) || strchr("_.-", *c) != NULL;
     if (!is_good)
-        (void)fgi_trace_fail(trace, FG_EINVAL,
-                             "custom_call '%s': %d operands, %d results: expected a name of letters, "
-                             "digits, '_', '.' and '-', 1 to %d operands and 1 to %d results",
-                             o->name != NULL ? o->name : "", in_count, o->count,
-                             (int)FG_OPERATION_INPUTS, (int)FG_OPERATION_OUTPUTS);
+        (void)fgi_trace_fail(
+            trace, FG_EINVAL,
+            "custom_call '%s': %d operands, %d results: expected a name of letters, "
+            "digits, '_', '.' and '-', 1 to %d operands and 1 to %d results",
+            o->name != NULL ? o->name : "", in_count, o->count, (int)FG_OPERATION_INPUTS,
+            (int)FG_OPERATION_OUTPUTS);
     for (int i = 0; is_good && i < o->count; i++)
         is_good = fgi_check_type(trace, "custom_call", o->types[i].dtype, o->types[i].rank,
                                  o->types[i].dim);

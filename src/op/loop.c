@@ -82,8 +82,8 @@ static fgi_value with_row(fgi_builder *b, fgi_value y, fgi_value row, fgi_value 
     for (int i = 1; i < y.type.rank; i++)
         dim[i] = y.type.dim[i];
     const fgi_value block = fgi_build_reshape(b, row, y.type.rank, dim);
-    return fgi_build_dynamic_update_slice(
-        b, y, block, &(fgi_block_start){.count = 1, .axis = {0}, .at = {t}});
+    return fgi_build_dynamic_update_slice(b, y, block,
+                                          &(fgi_block_start){.count = 1, .axis = {0}, .at = {t}});
 }
 
 static void iterate(fgi_builder *b, void *context, fgi_value *state)
@@ -200,8 +200,7 @@ static void derivatives_by_results(back *k)
             continue;
         k->x[k->region->x_count] = dout;
         k->of[k->of_count] = r->y[i];
-        k->dof[k->of_count++] =
-            fgi_region_x(k->region, k->trace, &r->y[i]->type, r->y[i]->rows);
+        k->dof[k->of_count++] = fgi_region_x(k->region, k->trace, &r->y[i]->type, r->y[i]->rows);
     }
 }
 
@@ -213,13 +212,11 @@ static void differentiate(back *k)
         k->wrt[i] = i < r->carry_count                ? r->carry[i]
                     : i < r->carry_count + r->x_count ? r->x[i - r->carry_count]
                                                       : k->node->in[i];
-    fgi_grad_path(k->trace,
-                  &(fgi_path){.of = k->of,
-                              .dof = k->dof,
-                              .of_count = k->of_count,
-                              .wrt = k->wrt,
-                              .wrt_count = count},
-                  k->by);
+    fgi_grad_path(
+        k->trace,
+        &(fgi_path){
+            .of = k->of, .dof = k->dof, .of_count = k->of_count, .wrt = k->wrt, .wrt_count = count},
+        k->by);
 }
 
 /* Adds up the derivatives by a capture: in f32 for narrower dtypes. */
@@ -282,8 +279,8 @@ static void run_back(back *k)
         fgi_region_close(k->trace, k->region);
     for (int i = 0; made != NULL && i < k->node->arity; i++)
         if (place[i] != 0 && k->v->need[i])
-            k->v->din[i] = fgi_result(
-                made, place[i] > 0 ? place[i] - 1 : k->region->carry_count - place[i]);
+            k->v->din[i] =
+                fgi_result(made, place[i] > 0 ? place[i] - 1 : k->region->carry_count - place[i]);
 }
 
 static void loop_vjp(fgi_vjp *v)
@@ -361,11 +358,10 @@ static bool check_x(definition *d, int i)
     if (d->length == 0 && type->rank > 0)
         d->length = type->dim[0];
     if (type->rank == 0 || type->dim[0] != d->length || d->length == 0) {
-        (void)fgi_trace_fail(d->trace, FG_ESHAPE,
-                             "scan: x %d is %s: expected a first dimension of %" PRId64
-                             ", the number of iterations",
-                             i, fg_type_format(type, text, sizeof text),
-                             d->length > 0 ? d->length : 1);
+        (void)fgi_trace_fail(
+            d->trace, FG_ESHAPE,
+            "scan: x %d is %s: expected a first dimension of %" PRId64 ", the number of iterations",
+            i, fg_type_format(type, text, sizeof text), d->length > 0 ? d->length : 1);
         return false;
     }
     if (rows != NULL && rows->step[0] != 0) {
@@ -418,8 +414,7 @@ typedef struct values {
 static void make_arguments(const definition *d, fgi_region *region, values *of)
 {
     for (int i = 0; i < d->carry_count; i++)
-        of->carry[i] =
-            fgi_region_carry(region, d->trace, fg_tensor_type(d->carry[i]), d->rows[i]);
+        of->carry[i] = fgi_region_carry(region, d->trace, fg_tensor_type(d->carry[i]), d->rows[i]);
     for (int i = 0; i < d->x_count; i++) {
         const fg_type *type = fg_tensor_type(d->x[i]);
         const fgi_rows *rows = fgi_node_of(d->x[i])->rows;
@@ -497,8 +492,7 @@ static bool put_lists(const definition *d, fgi_region *region, const values *of)
     for (int i = 0; is_good && i < d->carry_count; i++)
         is_good = fgi_region_push(d->trace, &region->next, &next, fgi_node_of(of->next[i]));
     for (int i = 0; is_good && i < d->y_count; i++)
-        is_good =
-            fgi_region_push(d->trace, &region->y, &region->y_count, fgi_node_of(of->y[i]));
+        is_good = fgi_region_push(d->trace, &region->y, &region->y_count, fgi_node_of(of->y[i]));
     return is_good;
 }
 

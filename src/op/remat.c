@@ -75,8 +75,8 @@ static bool copy_body(copies *c, const fgi_region *from, fgi_region *to)
     int next = 0;
     fg_trace *trace = c->trace;
     for (int i = 0; i < from->carry_count; i++)
-        c->of[from->carry[i]->id] = fgi_node_of(
-            fgi_region_carry(to, trace, &from->carry[i]->type, from->carry[i]->rows));
+        c->of[from->carry[i]->id] =
+            fgi_node_of(fgi_region_carry(to, trace, &from->carry[i]->type, from->carry[i]->rows));
     for (int i = 0; i < from->x_count; i++)
         c->of[from->x[i]->id] =
             fgi_node_of(fgi_region_x(to, trace, &from->x[i]->type, from->x[i]->rows));
@@ -159,8 +159,7 @@ static bool part_rows(fgi_infer *c)
 {
     const part_attr *attr = c->attr;
     for (int i = (int)attr->captured; i < c->arity; i++)
-        if (c->in_rows[i] != NULL &&
-            !fgi_rows_of_result(c, i - (int)attr->captured, c->in_rows[i]))
+        if (c->in_rows[i] != NULL && !fgi_rows_of_result(c, i - (int)attr->captured, c->in_rows[i]))
             return false;
     return true;
 }
@@ -196,10 +195,7 @@ static void mark_part(const fgi_vjp *v, int captured, bool *is_part)
 }
 
 /* Array leaves are on the device anyway. */
-static bool waits(const fgi_node *node)
-{
-    return node->op != &fgi_leaf_op || node->type.rank == 0;
-}
+static bool waits(const fgi_node *node) { return node->op != &fgi_leaf_op || node->type.rank == 0; }
 
 static void copy_part(copies *c, const fgi_vjp *v, int captured, const bool *is_part)
 {

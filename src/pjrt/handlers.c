@@ -1,6 +1,6 @@
-/* handlers.c - functions that compiled programs call (custom calls), which plugins accept through the
- * FFI extension. The wheel of the CPU plugin has no header for it: the order and the types of the
- * members are those of the binary interface.
+/* handlers.c - functions that compiled programs call (custom calls), which plugins accept through
+ * the FFI extension. The wheel of the CPU plugin has no header for it: the order and the types of
+ * the members are those of the binary interface.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops/custom.h>
@@ -43,5 +43,6 @@ fg_status fg_client_add_handler(fg_client *client, const char *name, void *handl
                           .platform = platform,
                           .platform_size = strlen(platform)};
     const fgi_pjrt_call place = {client, client->label, "adding a handler", FG_EPLUGIN};
-    return fgi_check(((const ffi_extension *)(const void *)e)->register_handler(&args), &place, err);
+    return fgi_check(((const ffi_extension *)(const void *)e)->register_handler(&args), &place,
+                     err);
 }

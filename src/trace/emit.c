@@ -16,7 +16,6 @@
 #include "trace/program.h"
 #include "trace/region.h"
 
-
 fgi_value fgi_emit_in(const fgi_emit *e, int i)
 {
     const fgi_node *in = e->node->in[i];

@@ -248,8 +248,7 @@ static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_mat
     for (size_t id = 0; id < trace->node_count; id++) {
         const fgi_node *node = trace->nodes[id];
         if (layout->is_live[id] && node->op->flops != NULL)
-            out->of[node->in[0]->type.dtype] +=
-                node->op->flops(node) * fgi_region_repeats(node);
+            out->of[node->in[0]->type.dtype] += node->op->flops(node) * fgi_region_repeats(node);
     }
 }
 

@@ -141,7 +141,7 @@ bool fgi_region_place(fg_trace *trace, fgi_node *const *in, int count, fgi_regio
             *out = region;
     }
     if (is_moved)
-        *hash = fgi_hash_more(*hash, &(*out)->serial, sizeof (*out)->serial);
+        *hash = fgi_hash_more(*hash, &(*out)->serial, sizeof(*out)->serial);
     return true;
 }
 
@@ -361,8 +361,7 @@ static bool put_results(fgi_node *loop)
     const fgi_region *r = loop->body;
     const int before = r->carry_count + 1;
     loop->results = fgi_arena_alloc(&loop->trace->arena, sizeof *loop->results);
-    if (loop->results == NULL ||
-        !grow_results(loop->trace, loop->results, before + r->y_count))
+    if (loop->results == NULL || !grow_results(loop->trace, loop->results, before + r->y_count))
         return false;
     for (int i = 0; i < before; i++) {
         const fgi_node *of = i < r->carry_count ? r->carry[i] : NULL;

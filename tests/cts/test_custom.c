@@ -1,5 +1,5 @@
-/* test_custom.c - operations of the user: own gradients, custom calls, rematerialization; loops on a
- * device beyond what the battery checks.
+/* test_custom.c - operations of the user: own gradients, custom calls, rematerialization; loops on
+ * a device beyond what the battery checks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -164,8 +164,7 @@ typedef struct ffi_call {
 static void *halve(ffi_call *call)
 {
     if (call->extensions != NULL && call->extensions->type == 1) {
-        ffi_metadata *metadata =
-            ((ffi_metadata_extension *)(void *)call->extensions)->metadata;
+        ffi_metadata *metadata = ((ffi_metadata_extension *)(void *)call->extensions)->metadata;
         metadata->version.major = 0;
         metadata->version.minor = 1;
         return NULL;

@@ -26,8 +26,7 @@ static void recurrent_body(void *self, const fg_tensor *carry, const fg_tensor *
                            fg_tensor *y)
 {
     const fg_tensor *weight = self;
-    next[0] = y[0] =
-        fg_tanh(fg_add(fg_matmul(x[0], weight[0]), fg_matmul(carry[0], weight[1])));
+    next[0] = y[0] = fg_tanh(fg_add(fg_matmul(x[0], weight[0]), fg_matmul(carry[0], weight[1])));
 }
 
 fg_tensor fgt_loop_recurrent(fg_tensor x, fg_tensor w, fg_tensor u)
@@ -35,12 +34,10 @@ fg_tensor fgt_loop_recurrent(fg_tensor x, fg_tensor w, fg_tensor u)
     fg_tensor last, y, weight[2] = {w, u};
     const fg_tensor h = fg_zeros(fg_tensor_trace(x), fg_tensor_type(x)->dtype,
                                  FG_DIMS(fg_tensor_dim(x, 1), fg_tensor_dim(u, 0)));
-    fg_scan(&(fg_scan_options){.carry_count = 1,
-                               .x_count = 1,
-                               .y_count = 1,
-                               .body = recurrent_body,
-                               .self = weight},
-            &h, &x, &last, &y);
+    fg_scan(
+        &(fg_scan_options){
+            .carry_count = 1, .x_count = 1, .y_count = 1, .body = recurrent_body, .self = weight},
+        &h, &x, &last, &y);
     return y;
 }
 
@@ -87,12 +84,10 @@ static void grow(void *self, const fg_tensor *carry, fg_tensor *next)
 fg_tensor fgt_loop_while(fg_tensor s, double most)
 {
     fg_tensor last;
-    fg_while(&(fg_while_options){.carry_count = 1,
-                                 .limit = 9,
-                                 .condition = is_small,
-                                 .body = grow,
-                                 .self = &most},
-             &s, &last);
+    fg_while(
+        &(fg_while_options){
+            .carry_count = 1, .limit = 9, .condition = is_small, .body = grow, .self = &most},
+        &s, &last);
     return last;
 }
 
@@ -113,12 +108,10 @@ fg_tensor fgt_loop_power(fg_tensor s, fg_tensor power)
 {
     fg_tensor last[2];
     const fg_tensor carry[2] = {s, power};
-    fg_while(&(fg_while_options){.carry_count = 2,
-                                 .limit = 5,
-                                 .condition = is_left,
-                                 .body = multiply,
-                                 .self = &s},
-             carry, last);
+    fg_while(
+        &(fg_while_options){
+            .carry_count = 2, .limit = 5, .condition = is_left, .body = multiply, .self = &s},
+        carry, last);
     return last[0];
 }
 
@@ -185,11 +178,9 @@ fg_tensor fgt_loop_endless(fg_tensor carry)
 {
     double most = 9;
     fg_tensor last, d;
-    fg_while(&(fg_while_options){.carry_count = 1,
-                                 .condition = is_small,
-                                 .body = grow,
-                                 .self = &most},
-             &carry, &last);
+    fg_while(
+        &(fg_while_options){.carry_count = 1, .condition = is_small, .body = grow, .self = &most},
+        &carry, &last);
     fg_grad(fg_sum(last, 0, NULL), &carry, 1, &d);
     return d;
 }

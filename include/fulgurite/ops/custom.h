@@ -1,5 +1,5 @@
-/* custom.h - operations of your own: with their own gradient, computed by a function of your own, or
- * computed again for the gradient instead of stored.
+/* custom.h - operations of your own: with their own gradient, computed by your own code, or computed
+ * again for the gradient instead of stored.
  *
  * The rules for all operations are in ops.h.
  *
@@ -39,8 +39,8 @@ typedef struct fg_operation {
     /* Computes the outputs and the saved values, by applying other operations to the inputs and
      * variables. */
     void (*forward)(const void *options, const fg_tensor *in, int in_count, fg_tensor *out);
-    /* Computes the derivatives by the inputs, instead of those that follow from `forward`. It may be
-     * differentiated again. NULL: no gradient flows through the operation. */
+    /* Computes the derivatives by the inputs, instead of those that follow from `forward`. It may
+     * be differentiated again. NULL: no gradient flows through the operation. */
     void (*backward)(const fg_backward *gradient);
     void (*reserved[2])(void); /* must be NULL */
 } fg_operation;
@@ -54,9 +54,9 @@ FG_API void fg_apply(const fg_operation *operation, const fg_tensor *in, int in_
 /* ---- own code -------------------------------------------------------------------------------- */
 
 /* Makes a function available to the programs of a client, as the custom call `name`. handler is an
- * XLA_FFI_Handler as in XLA's xla/ffi/api/c_api.h: a C function that the compiled program calls with
- * the addresses, types and shapes of its operands and results, on any thread, and that must outlive
- * the client. Errors: FG_EUNSUPPORTED (the plugin has no such interface), FG_EPLUGIN. */
+ * XLA_FFI_Handler as in XLA's xla/ffi/api/c_api.h: a C function that the compiled program calls
+ * with the addresses, types and shapes of its operands and results, on any thread, and that must
+ * outlive the client. Errors: FG_EUNSUPPORTED (the plugin has no such interface), FG_EPLUGIN. */
 FG_API FG_MUST_USE fg_status fg_client_add_handler(fg_client *client, const char *name,
                                                    void *handler, fg_error *err);
 
@@ -88,7 +88,6 @@ FG_API void fg_remat_end(fg_trace *trace, fg_tensor *out, int count);
 #ifdef __cplusplus
 }
 #endif
-
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
 #define fg_apply(...)       FG_HERE(fg_apply(__VA_ARGS__))

@@ -17,10 +17,11 @@ extern "C" {
 enum { FG_LOOP_VALUES = 64 };
 
 /* Calls `body` to trace one iteration, more than once if carried values turn out to depend on the
- * batch. It computes next[carry_count], of the same types as carry[carry_count], and y[y_count], from
- * the carried values and from x[x_count], row t of each x. It may use other tensors of the trace and
- * variables, whose gradients are summed over the iterations, but must not assign variables; tensors
- * that it computes must not be used after it. Random numbers differ from iteration to iteration. */
+ * batch. It computes next[carry_count], of the same types as carry[carry_count], and y[y_count],
+ * from the carried values and from x[x_count], row t of each x. It may use other tensors of the
+ * trace and variables, whose gradients are summed over the iterations, but must not assign
+ * variables; tensors that it computes must not be used after it. Random numbers differ from
+ * iteration to iteration. */
 typedef struct fg_scan_options {
     int carry_count, x_count, y_count;
     int64_t length; /* number of iterations; may be 0 with an x [its first dimension] */
@@ -40,9 +41,10 @@ typedef struct fg_scan_options {
  *   out_y[i]      T[length, ...]: y of each iteration
  *
  * Gradient: to carry, x, and everything that the body uses. The values that it needs are stored in
- * each iteration; fg_remat in the body stores less. Errors: FG_EINVAL (a count or length is out of
- * range, a value of the body is used outside), FG_ESHAPE and FG_EDTYPE (a value of next differs from
- * carry in its type). Source: JAX, "jax.lax.scan"; StableHLO specification, "while". */
+ * each iteration; fg_remat_begin in the body stores less. Errors: FG_EINVAL (a count or length is
+ * out of range, a value of the body is used outside), FG_ESHAPE and FG_EDTYPE (a value of next
+ * differs from carry in its type). Source: JAX, "jax.lax.scan"; StableHLO specification, "while".
+ */
 FG_API void fg_scan(const fg_scan_options *options, const fg_tensor *carry, const fg_tensor *x,
                     fg_tensor *out_carry, fg_tensor *out_y);
 
@@ -57,8 +59,8 @@ typedef struct fg_while_options {
     uint64_t reserved[4];
 } fg_while_options;
 
-/* Repeats body as long as condition is true, and not more often than limit. carry[i] are the initial
- * values, out_carry[i] the last ones. Gradient: as for fg_scan; memory for `limit` iterations is
+/* Repeats body as long as condition is true, and not more often than limit. carry[i] are the
+ * initial values, out_carry[i] the last ones. Gradient: as for fg_scan; memory for `limit` iterations is
  * reserved. Errors: those of fg_scan; FG_EUNSUPPORTED (a gradient without a limit). Source:
  * StableHLO specification, "while". */
 FG_API void fg_while(const fg_while_options *options, const fg_tensor *carry, fg_tensor *out_carry);
