@@ -170,10 +170,8 @@ static void differentiate(const fg_backward *g)
     g->din[X] = fg_mul(fg_sub(dy, shared), fg_mul(in[WEIGHT], in[RSTD]));
 }
 
-static const fg_operation trained = {.name = "batch_norm",
-                                     .output_count = 1,
-                                     .forward = scale_and_shift,
-                                     .backward = differentiate};
+static const fg_operation trained = {
+    .name = "batch_norm", .output_count = 1, .forward = scale_and_shift, .backward = differentiate};
 
 /* ---- applying -------------------------------------------------------------------------------- */
 

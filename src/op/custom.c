@@ -5,10 +5,10 @@
  * the operation, the outputs, and the saved values.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "op/op.h"
 #include "trace/trace.h"
 
@@ -182,7 +182,7 @@ static bool check_call(fg_trace *trace, const fg_custom_call_options *o, int in_
                    in_count <= FG_OPERATION_INPUTS && o->count >= 1 &&
                    o->count <= FG_OPERATION_OUTPUTS;
     for (const char *c = o->name; is_good && *c != '\0'; c++)
-        is_good = isalnum((unsigned char)*c) || strchr("_.-", *c) != NULL;
+        is_good = fgi_is_alnum(*c) || strchr("_.-", *c) != NULL;
     if (!is_good)
         (void)fgi_trace_fail(
             trace, FG_EINVAL,

@@ -3,7 +3,7 @@
  * The gradient of a loop is a loop in the opposite direction. Its body is the derivative of the
  * body: it receives the derivatives by the next carried values and by y, and computes those by the
  * carried values, x and captures; the latter are summed up. Values of the forward iterations become
- * further y of the forward loop (trace/region.c).
+ * further y of the forward loop (trace/body.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/here.h"
 #include "op/op.h"
-#include "trace/region.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
 /* ---- lowering -------------------------------------------------------------------------------- */

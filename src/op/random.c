@@ -10,7 +10,7 @@
 
 #include "op/op.h"
 #include "base/hash.h"
-#include "trace/region.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
 /* One operation creates both words of a block: T = u32[..., n] counters -> u32[..., 2n], first

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "op/op.h"
-#include "trace/region.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
 /* ---- the barrier ----------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "trace/region.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
 enum { MAX_INPUTS = FGI_MAX_INPUTS, HASH_WORDS = 2 * MAX_INPUTS + 2 };

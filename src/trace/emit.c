@@ -14,7 +14,7 @@
 #include "hlo/mlir.h"
 #include "trace/lowering.h"
 #include "trace/program.h"
-#include "trace/region.h"
+#include "trace/body.h"
 
 fgi_value fgi_emit_in(const fgi_emit *e, int i)
 {

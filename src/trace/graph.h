@@ -18,7 +18,7 @@
 
 typedef struct fgi_op fgi_op;
 typedef struct fg_node fgi_node;
-typedef struct fgi_region fgi_region; /* the body of a loop (region.h) */
+typedef struct fgi_region fgi_region; /* the body of a loop (body.h) */
 
 /* Which elements of a value belong to which row, that is sample, of a batch of B rows with padding.
  * step[i] is 0 if dimension i does not depend on the batch. Otherwise the dimension has n * B *
@@ -156,12 +156,12 @@ void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *
 typedef struct fgi_vjp {
     const void *attr;
     int arity;
-    const fg_tensor *in; /* the node's inputs, in[arity] */
-    fg_tensor out;       /* the node itself */
-    fg_tensor dout;      /* derivative by it */
+    const fg_tensor *in;    /* the node's inputs, in[arity] */
+    fg_tensor out;          /* the node itself */
+    fg_tensor dout;         /* derivative by it */
     const fg_tensor *douts; /* by each of several results; empty tensors mean zero */
-    const bool *need;    /* need[i]: din[i] is needed */
-    fg_tensor *din;      /* to be set where needed; not set means zero */
+    const bool *need;       /* need[i]: din[i] is needed */
+    fg_tensor *din;         /* to be set where needed; not set means zero */
 } fgi_vjp;
 
 /* For optimizers, implemented in src/grad: gradients with respect to the parameters' current

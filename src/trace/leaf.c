@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "trace/region.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
 /* The hash of a leaf covers its index in the table, its kind and its type, but not which array it

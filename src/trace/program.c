@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/timeline.h"
-#include "trace/region.h"
+#include "trace/body.h"
 
 struct fgi_program {
     int references;

@@ -1,5 +1,5 @@
-/* custom.h - operations of your own: with their own gradient, computed by your own code, or computed
- * again for the gradient instead of stored.
+/* custom.h - operations of your own: with their own gradient, computed by your own code, or
+ * computed again for the gradient instead of stored.
  *
  * The rules for all operations are in ops.h.
  *

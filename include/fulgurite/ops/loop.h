@@ -60,15 +60,14 @@ typedef struct fg_while_options {
 } fg_while_options;
 
 /* Repeats body as long as condition is true, and not more often than limit. carry[i] are the
- * initial values, out_carry[i] the last ones. Gradient: as for fg_scan; memory for `limit` iterations is
- * reserved. Errors: those of fg_scan; FG_EUNSUPPORTED (a gradient without a limit). Source:
- * StableHLO specification, "while". */
+ * initial values, out_carry[i] the last ones. Gradient: as for fg_scan; memory for `limit`
+ * iterations is reserved. Errors: those of fg_scan; FG_EUNSUPPORTED (a gradient without a limit).
+ * Source: StableHLO specification, "while". */
 FG_API void fg_while(const fg_while_options *options, const fg_tensor *carry, fg_tensor *out_carry);
 
 #ifdef __cplusplus
 }
 #endif
-
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
 #define fg_scan(...)  FG_HERE(fg_scan(__VA_ARGS__))

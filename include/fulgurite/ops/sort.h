@@ -30,7 +30,6 @@ FG_API void fg_top_k(fg_tensor a, int64_t k, fg_tensor *out_values, fg_tensor *o
 }
 #endif
 
-
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
 #define fg_sort(...)  FG_HERE(fg_sort(__VA_ARGS__))
 #define fg_top_k(...) FG_HERE(fg_top_k(__VA_ARGS__))

@@ -1,4 +1,4 @@
-/* region.h - the bodies of loops: nodes that are computed once in each iteration.
+/* body.h - the bodies of loops: nodes that are computed once in each iteration.
  *
  * While a region is open, its arguments stand for values that change from one iteration to the
  * next. A node belongs to the innermost region that one of its inputs belongs to; what does not
@@ -7,8 +7,8 @@
  * then reads what the loop has stored in each iteration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_TRACE_REGION_H
-#define FGI_TRACE_REGION_H
+#ifndef FGI_TRACE_BODY_H
+#define FGI_TRACE_BODY_H
 
 #include "trace/graph.h"
 

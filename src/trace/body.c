@@ -1,8 +1,8 @@
-/* region.c - the bodies of loops: which node belongs to which, what a body uses from outside, and
+/* body.c - the bodies of loops: which node belongs to which, what a body uses from outside, and
  * what a loop stores for its gradient.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "trace/region.h"
+#include "trace/body.h"
 
 #include <string.h>
 
