@@ -123,7 +123,7 @@ fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_
     fgi_buf_printf(&text,
                    ", dimension_numbers = #stablehlo.conv<%s>, feature_group_count = %" PRId64
                    " : i64, batch_group_count = %" PRId64 " : i64",
-                   roles[w->roles][w->dims - 2], w->feature_groups, w->batch_groups);
+                   roles[w->roles][w->dims == 3], w->feature_groups, w->batch_groups);
     return fgi_build_text(b, type, "convolution", &text, 2, (const fgi_value[]){lhs, rhs});
 }
 

@@ -243,7 +243,7 @@ static fg_tensor divided(fg_tensor x, int axis, int64_t to, fg_tensor *out_weigh
     fg_trace *trace = fg_tensor_trace(x);
     const int64_t from = fg_tensor_dim(x, axis);
     int64_t most = 0, dim[FG_MAX_RANK] = {to};
-    for (int64_t i = 0; i < to && i < from; i++) /* the sizes repeat */
+    for (int64_t i = 0; i < to; i++)
         most = window_size(i, from, to) > most ? window_size(i, from, to) : most;
     dim[1] = most;
     const fg_tensor first = fg_iota(trace, FG_S32, 0, 2, dim),

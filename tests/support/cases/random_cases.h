@@ -8,6 +8,7 @@ FAILS(fg_dropout(o.m, 1), FG_EINVAL, "dropout: rate is 1: expected 0 <= rate < 1
 FAILS(fg_random_uniform(o.t, FG_DIMS(-2)), FG_ESHAPE, "random_bits: dimension 0 is negative")
 FAILS(fg_random_sample_bits(&(fg_sample_key){.key = o.v, .sample = o.i}, "x", 3), FG_ESHAPE, "random_sample_bits(f32[4], s32[3]): expected a key u32[2] and samples u32[B]")
 FAILS(fg_random_sample_uniform(&(fg_sample_key){.key = o.v, .sample = o.i}, "x", 0), FG_ESHAPE, "random_sample_bits: count is 0: expected 1 to 2^31 - 1")
+FAILS(fg_drop_path(o.m, 1), FG_EINVAL, "drop_path: rate is 1: expected 0 <= rate < 1")
 FAILS(fg_dropout(o.m, -0.5), FG_EINVAL, "dropout: rate is -0.5: expected 0 <= rate < 1")
 FAILS(fg_drop_path(o.m, 1), FG_EINVAL, "drop_path: rate is 1: expected 0 <= rate < 1")
 FAILS(fg_random_sample_bits(&(fg_sample_key){.key = fg_zeros(o.t, FG_U32, FG_DIMS(2)), .sample = fg_zeros(o.t, FG_U32, FG_DIMS(3))}, "a", (int64_t)INT32_MAX + 1), FG_ESHAPE, "random_sample_bits: count is 2147483648: expected 1 to 2^31 - 1")
