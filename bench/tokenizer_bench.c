@@ -29,7 +29,8 @@ static fg_status line(const fg_tokenizer *t, const char *text, size_t size, FILE
         status = fg_tokenizer_decode(t, list.at, list.count, NULL, &decoded, &decoded_size, err);
         const int32_t count = (int32_t)list.count, bytes = (int32_t)decoded_size;
         (void)fwrite(&count, sizeof count, 1, to);
-        (void)fwrite(list.at, sizeof *list.at, list.count, to);
+        if (list.count > 0)
+            (void)fwrite(list.at, sizeof *list.at, list.count, to);
         (void)fwrite(&bytes, sizeof bytes, 1, to);
         (void)fwrite(decoded, 1, decoded_size, to);
         fg_free(decoded);
