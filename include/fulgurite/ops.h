@@ -1,8 +1,9 @@
 /* ops.h - operations on tensors.
  *
  * Each family of operations has its own header, and this one includes all of them: ops/constant.h,
- * elementwise.h, select.h, shape.h, gather.h, reduce.h, dot.h (matrix multiplication), conv.h,
- * linalg.h, pool.h, resample.h, random.h, padding.h (batches with padding rows) and loss.h.
+ * elementwise.h, select.h, shape.h, gather.h, sort.h, reduce.h, dot.h (matrix multiplication),
+ * conv.h, linalg.h, pool.h, resample.h, random.h, padding.h (batches with padding rows), loss.h,
+ * loop.h and custom.h (operations of your own).
  *
  * These rules apply to every operation:
  *   - T is any floating dtype (f32, bf16, f16, f64) unless stated otherwise. Operands with the same
@@ -24,10 +25,12 @@
 
 #include <fulgurite/ops/constant.h>
 #include <fulgurite/ops/conv.h>
+#include <fulgurite/ops/custom.h>
 #include <fulgurite/ops/dot.h>
 #include <fulgurite/ops/elementwise.h>
 #include <fulgurite/ops/gather.h>
 #include <fulgurite/ops/linalg.h>
+#include <fulgurite/ops/loop.h>
 #include <fulgurite/ops/loss.h>
 #include <fulgurite/ops/padding.h>
 #include <fulgurite/ops/pool.h>
@@ -36,5 +39,6 @@
 #include <fulgurite/ops/resample.h>
 #include <fulgurite/ops/select.h>
 #include <fulgurite/ops/shape.h>
+#include <fulgurite/ops/sort.h>
 
 #endif

@@ -14,12 +14,27 @@
 #include "base/text.h"
 #include "data/formats.h"
 #include "data/next_tokens.h"
+#include "data/text_table.h"
 
 typedef struct text_format {
-    const char *paths[FG_PART_PREDICT];
-    const char *tokenizer;
+    const char *paths[FG_PART_PREDICT + 1];
+    const char *text, *target, *tokenizer;
     int64_t length;
 } text_format;
+
+static bool is_table(const char *path) { return fgi_ends_in_one_of(path, ".csv|.tsv"); }
+
+/* The table of a part. */
+static fgi_text_table table_of(const text_format *o, const fg_format_request *request,
+                               const fg_tokenizer *t)
+{
+    return (fgi_text_table){.path = o->paths[request->part],
+                            .classes_of = o->paths[FG_PART_TRAIN],
+                            .text = o->text,
+                            .target = o->target,
+                            .tokenizer = t,
+                            .length = request->input != NULL ? request->input->dim[0] : o->length};
+}
 
 /* Paths of a part's files; free each, and `at`. */
 typedef struct file_list {
@@ -59,7 +74,8 @@ static fg_status list_files(const char *path, file_list *list, fg_error *err)
             status = add_file(list, fgi_path_join(path, entry->d_name), err);
     if (status == FG_OK && list->count == 0)
         return fgi_fail(err, FG_ENOTFOUND, "%s: the folder contains no .txt files", path);
-    qsort(list->at, list->count, sizeof *list->at, compare);
+    if (list->count > 0)
+        qsort(list->at, list->count, sizeof *list->at, compare);
     return status;
 }
 
@@ -78,9 +94,7 @@ static fg_status add_document(const fg_tokenizer *t, const char *path, fg_token_
         return fgi_context(err, status, "%s", path);
     if (end < 0 || (out->count > 0 && out->at[out->count - 1] == end))
         return FG_OK;
-    FGI_TRY_GROW(out->at, out->count, out->capacity, err);
-    out->at[out->count++] = end;
-    return FG_OK;
+    return fgi_token_put(out, end, err);
 }
 
 static void say_count(const fg_format_request *request, const char *path, const file_list *files,
@@ -102,7 +116,10 @@ static fg_status load_files(const text_format *o, const fg_format_request *reque
     fg_token_list tokens = {0};
     double bytes = 0;
     fg_status status = list_files(path, &files, err);
-    for (size_t i = 0; i < files.count && status == FG_OK; i++)
+    const fgi_text_table table = table_of(o, request, t);
+    if (status == FG_OK && is_table(path))
+        status = fgi_text_table_tokens(&table, request, fg_tokenizer_end(t), &tokens, &bytes, err);
+    for (size_t i = 0; i < files.count && status == FG_OK && !is_table(path); i++)
         status = add_document(t, files.at[i], &tokens, &bytes, err);
     const size_t count = tokens.count;
     if (status == FG_OK)
@@ -119,20 +136,43 @@ static fg_status load_files(const text_format *o, const fg_format_request *reque
     return status;
 }
 
+/* Columns and tables require each other. */
+static fg_status check_columns(const text_format *o, const fg_format_request *request,
+                               fg_error *err)
+{
+    const char *path = o->paths[request->part];
+    const bool has_table = is_table(path);
+    if (has_table && o->text == NULL)
+        return fgi_fail(
+            err, FG_EINVAL,
+            "%s is a table: set data.text to the column of the texts, and data.target to "
+            "that of their classes",
+            path);
+    if (!has_table && (o->text != NULL || o->target != NULL))
+        return fg_option_fail(request->values, o->text != NULL ? "text" : "target", FG_EINVAL, err,
+                              "%s is no table with columns: expected a .csv or .tsv file", path);
+    return FG_OK;
+}
+
 static fg_status load(const void *own, const fg_format_request *request, fg_format_data *out,
                       fg_error *err)
 {
     const text_format *o = own;
     fg_tokenizer *opened = NULL;
-    if (request->part == FG_PART_PREDICT || o->paths[request->part] == NULL)
+    const char *path = o->paths[request->part];
+    if (path == NULL)
         return FG_OK;
+    FGI_TRY(check_columns(o, request, err));
     if (request->tokenizer == NULL) {
         const fg_status status = fg_tokenizer_open(o->tokenizer, &opened, err);
         if (status != FG_OK)
             return fg_option_fail(request->values, "tokenizer", status, err, "%s", err->message);
     }
     const fg_tokenizer *t = request->tokenizer != NULL ? request->tokenizer : opened;
-    const fg_status status = load_files(o, request, t, out, err);
+    const fgi_text_table table = table_of(o, request, t);
+    const fg_status status = o->target != NULL
+                                 ? fgi_text_table_load(&table, request, &out->samples, err)
+                                 : load_files(o, request, t, out, err);
     if (request->part == FG_PART_TRAIN)
         out->tokenizer = opened;
     else
@@ -142,11 +182,18 @@ static fg_status load(const void *own, const fg_format_request *request, fg_form
 
 static const fg_option options[] = {
     FG_OPTION_AS("path", text_format, paths[FG_PART_TRAIN], STRING, NULL, NULL, "book.txt",
-                 "Text in UTF-8: a file, or a folder of .txt files, each a document."),
+                 "Text in UTF-8: a file, or a folder of .txt files, each a document; or a .csv or "
+                 ".tsv file, whose rows are documents."),
     FG_OPTION_AS("val", text_format, paths[FG_PART_VAL], STRING, NULL, NULL, "val.txt",
                  "The validation text: a file, or a folder of .txt files."),
     FG_OPTION_AS("test", text_format, paths[FG_PART_TEST], STRING, NULL, NULL, "test.txt",
                  "The text for `test`. Default: the validation text."),
+    FGI_OPTION_PREDICT(text_format),
+    FG_OPTION(text_format, text, STRING, NULL, NULL, "review",
+              "The column of a .csv or .tsv file that contains the text."),
+    FG_OPTION(text_format, target, STRING, NULL, NULL, "label",
+              "The column with the class of each text. Default: none; the model predicts the next "
+              "token."),
     FG_OPTION(text_format, tokenizer, STRING, "bytes", NULL, "gpt2/tokenizer.json",
               "How text becomes tokens: bytes, or a tokenizer.json of Hugging Face, or a folder "
               "that contains one. Checkpoints contain it."),
@@ -154,9 +201,10 @@ static const fg_option options[] = {
               "Tokens per sample. The targets are the tokens that follow each of them."),
 };
 
-const fg_format_entry fgi_text_row = {.entry = {.name = "text",
-                                                .help = "text, for a language model",
-                                                FG_OPTIONS(options, text_format)},
-                                      .files = {.train = "path", .val = "val", .test = "test"},
-                                      .fitted = "tokenizer|length",
-                                      .load = load};
+const fg_format_entry fgi_text_row = {
+    .entry = {.name = "text",
+              .help = "text, for a language model, or with classes",
+              FG_OPTIONS(options, text_format)},
+    .files = {.train = "path", .val = "val", .test = "test", .predict = "predict"},
+    .fitted = "text|target|tokenizer|length",
+    .load = load};

@@ -11,6 +11,13 @@
 #include "base/number.h"
 #include "data/dataset.h"
 
+fg_status fgi_token_put(fg_token_list *list, int32_t token, fg_error *err)
+{
+    FGI_TRY_GROW(list->at, list->count, list->capacity, err);
+    list->at[list->count++] = token;
+    return FG_OK;
+}
+
 /* ---- windows of a list ----------------------------------------------------------------------- */
 
 typedef struct windows {

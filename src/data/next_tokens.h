@@ -7,6 +7,9 @@
 #include <fulgurite/data.h>
 #include <fulgurite/tokenizer.h>
 
+/* Appends a token. Error: FG_ENOMEM. */
+fg_status fgi_token_put(fg_token_list *list, int32_t token, fg_error *err);
+
 /* Whether the only field is "tokens", integers T[N + 1], such as of a pack of tokens. */
 bool fgi_is_token_windows(const fg_dataset *dataset);
 /* Replaces such a dataset by one with fields "tokens" s32[N], all but the last, and "next" s32[N],

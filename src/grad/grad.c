@@ -16,11 +16,12 @@
 #include "op/op.h"
 #include "trace/trace.h"
 
-enum { MAX_INPUTS = 64 };
+enum { MAX_INPUTS = FGI_MAX_INPUTS };
 
 typedef struct sweep {
     fg_trace *trace;
     size_t count;       /* number of nodes when the pass began */
+    bool stops;         /* at the requested tensors; else also what they depend on is visited */
     bool *is_needed;    /* by node id */
     uint32_t *stand_in; /* by node id: the node that its gradient is added to */
     bool *depends;      /* for representatives: depends on a requested tensor */
@@ -69,10 +70,8 @@ static uint32_t stand_in(const sweep *s, const fgi_node *node)
     return !s->is_needed[first->id] && same_inputs(s, node, first) ? first->id : node->id;
 }
 
-static void mark(sweep *s, const fg_tensor *wrt, size_t count)
+static void mark(sweep *s)
 {
-    for (size_t i = 0; i < count; i++)
-        s->is_needed[fgi_node_of(wrt[i])->id] = true;
     for (size_t id = 0; id < s->count; id++) {
         const fgi_node *node = s->trace->nodes[id];
         s->stand_in[id] = stand_in(s, node);
@@ -88,10 +87,26 @@ static void add_to(sweep *s, const fgi_node *node, fg_tensor term)
     *adjoint = adjoint->handle != 0 ? fgi_add_derivatives(*adjoint, term) : term;
 }
 
+static bool is_end(const sweep *s, size_t id) { return s->stops && s->is_needed[id]; }
+
+/* The derivatives by the results of a node with several; results may be newer than the pass. */
+static bool collect(const sweep *s, const fgi_node *node, fg_tensor *out)
+{
+    bool has_any = false;
+    for (int i = 0; i < node->results->count; i++) {
+        const uint32_t id = node->results->node[i]->id;
+        out[i] = id < s->count && !is_end(s, id) ? s->adjoint[id] : (fg_tensor){0};
+        has_any |= out[i].handle != 0;
+    }
+    return has_any;
+}
+
 static void step_back(sweep *s, fgi_node *node)
 {
-    fg_tensor in[MAX_INPUTS], din[MAX_INPUTS];
+    fg_tensor in[MAX_INPUTS], din[MAX_INPUTS], douts[MAX_INPUTS];
     bool need[MAX_INPUTS];
+    if (node->results != NULL && !collect(s, node, douts))
+        return;
     for (int i = 0; i < node->arity; i++) {
         in[i] = fgi_tensor_of(node->in[i]);
         din[i] = (fg_tensor){0};
@@ -103,6 +118,7 @@ static void step_back(sweep *s, fgi_node *node)
                  .in = in,
                  .out = fgi_tensor_of(node),
                  .dout = s->adjoint[node->id],
+                 .douts = douts,
                  .need = need,
                  .din = din};
     node->op->vjp(&v);
@@ -112,20 +128,19 @@ static void step_back(sweep *s, fgi_node *node)
                    fgi_with_rows(fg_cast(din[i], node->in[i]->type.dtype), node->in[i]->rows));
 }
 
-static void sweep_back(sweep *s, fg_tensor loss)
+/* From node `last` on, whose derivatives are set. */
+static void sweep_back(sweep *s, size_t last)
 {
-    const size_t last = s->stand_in[fgi_node_of(loss)->id];
-    s->adjoint[last] = fg_ones(s->trace, fg_tensor_type(loss)->dtype, FG_SCALAR);
-    for (size_t id = last + 1; id-- > 0;) {
+    const fgi_node *place = s->trace->place;
+    for (size_t id = last + 1; id-- > 0 && s->trace->error.status == FG_OK;) {
         fgi_node *node = s->trace->nodes[id];
-        if (s->adjoint[id].handle == 0 || !s->depends[id] || node->op->vjp == NULL)
+        const bool has_adjoint = s->adjoint[id].handle != 0 || node->results != NULL;
+        if (!has_adjoint || !s->depends[id] || node->op->vjp == NULL || is_end(s, id))
             continue;
         fgi_trace_borrow_location(s->trace, node);
         step_back(s, node);
-        if (s->trace->error.status != FG_OK)
-            break;
     }
-    fgi_trace_borrow_location(s->trace, NULL);
+    fgi_trace_borrow_location(s->trace, place);
 }
 
 static bool check_loss(fg_tensor loss)
@@ -170,12 +185,38 @@ static void grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *
     sweep s = {0};
     bool is_good = check(loss, wrt, count) && sweep_init(&s, trace);
     if (is_good) {
-        mark(&s, wrt, count);
-        sweep_back(&s, loss);
+        for (size_t i = 0; i < count; i++)
+            s.is_needed[fgi_node_of(wrt[i])->id] = true;
+        mark(&s);
+        const size_t last = s.stand_in[fgi_node_of(loss)->id];
+        s.adjoint[last] = fg_ones(trace, fg_tensor_type(loss)->dtype, FG_SCALAR);
+        sweep_back(&s, last);
         is_good = trace->error.status == FG_OK;
     }
     for (size_t i = 0; i < count; i++)
         out[i] = is_good ? s.adjoint[fgi_node_of(wrt[i])->id] : fgi_poison(trace);
+    sweep_fini(&s);
+}
+
+void fgi_grad_path(fg_trace *trace, const fgi_path *path, fg_tensor *out)
+{
+    sweep s = {0};
+    size_t last = 0;
+    if (trace->error.status == FG_OK && sweep_init(&s, trace)) {
+        s.stops = true;
+        for (int i = 0; i < path->wrt_count; i++)
+            s.is_needed[path->wrt[i]->id] = true;
+        mark(&s);
+        for (int i = 0; i < path->of_count; i++) {
+            const uint32_t id = s.stand_in[path->of[i]->id];
+            if (path->dof[i].handle != 0)
+                add_to(&s, path->of[i], path->dof[i]);
+            last = last > id ? last : id;
+        }
+        sweep_back(&s, last);
+    }
+    for (int i = 0; i < path->wrt_count; i++)
+        out[i] = trace->error.status == FG_OK ? s.adjoint[path->wrt[i]->id] : fgi_poison(trace);
     sweep_fini(&s);
 }
 

@@ -28,35 +28,52 @@ static void put_name(fgi_buf *out, uint32_t id)
     fgi_buf_put_int(out, id);
 }
 
-void fgi_build_into(fgi_builder *b, const fgi_value *result, const char *name,
-                    const char *attributes, int in_count, const fgi_value *in)
+static void put_names(fgi_buf *out, int count, const fgi_value *value)
+{
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            fgi_buf_puts(out, ", ");
+        put_name(out, value[i].id);
+    }
+}
+
+static void put_types(fgi_buf *out, int count, const fgi_value *value)
+{
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            fgi_buf_puts(out, ", ");
+        fgi_mlir_type(out, &value[i].type);
+    }
+}
+
+void fgi_build_results(fgi_builder *b, int count, const fgi_value *results,
+                       const fgi_operation *operation)
 {
     fgi_buf *out = b->out;
     fgi_buf_puts(out, "    ");
-    put_name(out, result->id);
+    put_names(out, count, results);
     fgi_buf_puts(out, " = \"stablehlo.");
-    fgi_buf_puts(out, name);
+    fgi_buf_puts(out, operation->name);
     fgi_buf_puts(out, "\"(");
-    for (int i = 0; i < in_count; i++) {
-        if (i > 0)
-            fgi_buf_puts(out, ", ");
-        put_name(out, in[i].id);
-    }
+    put_names(out, operation->in_count, operation->in);
     fgi_buf_putc(out, ')');
-    if (attributes != NULL) {
+    if (operation->attributes != NULL) {
         fgi_buf_puts(out, " {");
-        fgi_buf_puts(out, attributes);
+        fgi_buf_puts(out, operation->attributes);
         fgi_buf_putc(out, '}');
     }
     fgi_buf_puts(out, " : (");
-    for (int i = 0; i < in_count; i++) {
-        if (i > 0)
-            fgi_buf_puts(out, ", ");
-        fgi_mlir_type(out, &in[i].type);
-    }
-    fgi_buf_puts(out, ") -> ");
-    fgi_mlir_type(out, &result->type);
+    put_types(out, operation->in_count, operation->in);
+    fgi_buf_puts(out, count == 1 ? ") -> " : ") -> (");
+    put_types(out, count, results);
+    fgi_buf_puts(out, count == 1 ? "" : ")");
     fgi_build_end(b);
+}
+
+void fgi_build_into(fgi_builder *b, const fgi_value *result, const char *name,
+                    const char *attributes, int in_count, const fgi_value *in)
+{
+    fgi_build_results(b, 1, result, &(fgi_operation){name, attributes, in_count, in});
 }
 
 fgi_value fgi_build(fgi_builder *b, const fg_type *type, const char *name, const char *attributes,

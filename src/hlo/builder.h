@@ -41,6 +41,14 @@ fgi_value fgi_build_value(fgi_builder *b, const fg_type *type);
  * NULL. */
 void fgi_build_into(fgi_builder *b, const fgi_value *result, const char *name,
                     const char *attributes, int in_count, const fgi_value *in);
+/* The same with several results. */
+typedef struct fgi_operation {
+    const char *name, *attributes;
+    int in_count;
+    const fgi_value *in;
+} fgi_operation;
+void fgi_build_results(fgi_builder *b, int count, const fgi_value *results,
+                       const fgi_operation *operation);
 /* The same, with a new result. */
 fgi_value fgi_build(fgi_builder *b, const fg_type *type, const char *name, const char *attributes,
                     int in_count, const fgi_value *in);
@@ -114,6 +122,19 @@ void fgi_build_scatter(fgi_builder *b, const fgi_value *result, const char *body
                        fgi_value index, fgi_value source, fgi_buf *attributes);
 /* The positions of the elements of x u32[n] in ascending order, s32[n]. */
 fgi_value fgi_build_order(fgi_builder *b, fgi_value x);
+/* sort along `axis`, keeping the order of equal elements: all operands in the order of the first,
+ * ascending or descending, with NaN as the largest element. */
+void fgi_build_sort(fgi_builder *b, int count, const fgi_value *results, const fgi_value *in,
+                    int axis, bool descending);
+/* while: `state` has the first values, and the last ones afterwards. condition returns bool[] for
+ * the values of an iteration; body replaces them by the next ones. Both may use values from outside
+ * only through the state. */
+typedef struct fgi_while {
+    fgi_value (*condition)(fgi_builder *b, void *context, const fgi_value *state);
+    void (*body)(fgi_builder *b, void *context, fgi_value *state);
+    void *context;
+} fgi_while;
+void fgi_build_while(fgi_builder *b, const fgi_while *loop, int count, fgi_value *state);
 /* A loop of `count` iterations. Iteration i (s32[]) receives the values of `state` and leaves the
  * next values there, of the same types; it may use no other values except those that it creates.
  * Afterwards `state` has the final values. */

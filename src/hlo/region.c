@@ -2,7 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "hlo/builder.h"
 #include "hlo/mlir.h"
 
@@ -173,67 +175,111 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
     return sum(b, &type, "reduce_window", x, &text);
 }
 
-/* A sort of two operands by the first. */
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+/* x < y, or only y is NaN. */
+static fgi_value is_before(fgi_builder *b, fgi_value x, fgi_value y)
+{
+    const fgi_value less = fgi_build_compare(b, "LT", x, y);
+    if (!fg_dtype_is_float(x.type.dtype))
+        return less;
+    const fgi_value x_is = fgi_build_compare(b, "EQ", x, x);
+    const fgi_value y_is_not = fgi_build_compare(b, "NE", y, y);
+    return fgi_build_binary(b, "or", less, fgi_build_binary(b, "and", x_is, y_is_not));
+}
+
+void fgi_build_sort(fgi_builder *b, int count, const fgi_value *results, const fgi_value *in,
+                    int axis, bool descending)
+{
+    fgi_value pairs[2 * FGI_LOOP_STATE_MAX];
+    for (int i = 0; i < count; i++)
+        pairs[2 * i].type = pairs[2 * i + 1].type = (fg_type){.dtype = in[i].type.dtype};
+    put_head(b, count, results, "sort", count, in);
+    put_arguments(b, 2 * count, pairs);
+    const fgi_value first =
+        descending ? is_before(b, pairs[1], pairs[0]) : is_before(b, pairs[0], pairs[1]);
+    put_return(b, 1, &first);
+    fgi_buf_printf(b->out, "    }) {dimension = %d : i64, is_stable = true} : (", axis);
+    put_types(b->out, count, in);
+    fgi_buf_puts(b->out, ") -> (");
+    put_types(b->out, count, results);
+    fgi_buf_putc(b->out, ')');
+    fgi_build_end(b);
+}
+
 fgi_value fgi_build_order(fgi_builder *b, fgi_value x)
 {
     fg_type type = x.type;
     type.dtype = FG_S32;
-    fgi_value all[2] = {x, fgi_build_iota(b, &type, 0)};
-    fgi_value result[2] = {fgi_build_value(b, &x.type), fgi_build_value(b, &type)};
-    fgi_value side[4] = {{.type.dtype = x.type.dtype},
-                         {.type.dtype = x.type.dtype},
-                         {.type.dtype = FG_S32},
-                         {.type.dtype = FG_S32}};
-    put_head(b, 2, result, "sort", 2, all);
-    put_arguments(b, 4, side);
-    const fgi_value is_less = fgi_build_compare(b, "LT", side[0], side[1]);
-    put_return(b, 1, &is_less);
-    fgi_buf_puts(b->out, "    }) {dimension = 0 : i64, is_stable = true} : (");
-    put_types(b->out, 2, all);
-    fgi_buf_puts(b->out, ") -> (");
-    put_types(b->out, 2, result);
-    fgi_buf_putc(b->out, ')');
-    fgi_build_end(b);
+    const fgi_value all[2] = {x, fgi_build_iota(b, &type, 0)};
+    const fgi_value result[2] = {fgi_build_value(b, &x.type), fgi_build_value(b, &type)};
+    fgi_build_sort(b, 2, result, all, 0, false);
     return result[1];
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* The region that computes whether there is another iteration. */
-static void put_condition(fgi_builder *b, int64_t iterations, int count, const fgi_value *state)
+/* Writes the loop; `argument` and `result` have room for `count` values. */
+static void put_while(fgi_builder *b, const fgi_while *loop, int count, fgi_value *state,
+                      fgi_value *argument, fgi_value *result)
 {
-    fgi_value argument[1 + FGI_LOOP_STATE_MAX] = {state[0]};
-    for (int i = 1; i < count; i++)
-        argument[i] = state[i];
+    const size_t size = (size_t)count * sizeof *state;
+    for (int i = 0; i < count; i++)
+        result[i] = fgi_build_value(b, &state[i].type);
+    put_head(b, count, result, "while", count, state);
+    memcpy(argument, state, size);
     put_arguments(b, count, argument);
-    const fgi_value end = fgi_build_splat(b, &index_type, (double)iterations);
-    const fgi_value is_more = fgi_build_compare(b, "LT", argument[0], end);
+    const fgi_value is_more = loop->condition(b, loop->context, argument);
     put_return(b, 1, &is_more);
+    fgi_buf_puts(b->out, "    }, {\n");
+    memcpy(argument, state, size);
+    put_arguments(b, count, argument);
+    loop->body(b, loop->context, argument);
+    put_return(b, count, argument);
+    fgi_buf_puts(b->out, "    }) : (");
+    put_types(b->out, count, result);
+    fgi_buf_puts(b->out, ") -> (");
+    put_types(b->out, count, result);
+    fgi_buf_putc(b->out, ')');
+    fgi_build_end(b);
+    memcpy(state, result, size);
+}
+
+void fgi_build_while(fgi_builder *b, const fgi_while *loop, int count, fgi_value *state)
+{
+    fgi_value *both = fgi_calloc((size_t)count * 2, sizeof *both);
+    if (both == NULL)
+        b->out->failed = true;
+    else
+        put_while(b, loop, count, state, both, both + count);
+    fgi_free(both);
+}
+
+typedef struct counted {
+    int64_t count;
+    fgi_loop_body body;
+    const void *context;
+} counted;
+
+static fgi_value is_below(fgi_builder *b, void *context, const fgi_value *state)
+{
+    const counted *c = context;
+    return fgi_build_compare(b, "LT", state[0], fgi_build_splat(b, &index_type, (double)c->count));
+}
+
+static void iterate(fgi_builder *b, void *context, fgi_value *state)
+{
+    const counted *c = context;
+    c->body(b, c->context, state[0], &state[1]);
+    state[0] = fgi_build_index(b, "add", state[0], 1);
 }
 
 void fgi_build_loop(fgi_builder *b, int64_t count, int state_count, fgi_value *state,
                     fgi_loop_body body, const void *context)
 {
-    fgi_value all[1 + FGI_LOOP_STATE_MAX] = {fgi_build_splat(b, &index_type, 0)},
-                      result[1 + FGI_LOOP_STATE_MAX];
-    const int n = state_count + 1;
-    for (int i = 0; i < state_count; i++)
-        all[i + 1] = state[i];
-    for (int i = 0; i < n; i++)
-        result[i] = fgi_build_value(b, &all[i].type);
-    put_head(b, n, result, "while", n, all);
-    put_condition(b, count, n, all);
-    fgi_buf_puts(b->out, "    }, {\n");
-    put_arguments(b, n, all);
-    body(b, context, all[0], &all[1]);
-    all[0] = fgi_build_index(b, "add", all[0], 1);
-    put_return(b, n, all);
-    fgi_buf_puts(b->out, "    }) : (");
-    put_types(b->out, n, result);
-    fgi_buf_puts(b->out, ") -> (");
-    put_types(b->out, n, result);
-    fgi_buf_putc(b->out, ')');
-    fgi_build_end(b);
-    for (int i = 0; i < state_count; i++)
-        state[i] = result[i + 1];
+    counted c = {count, body, context};
+    fgi_value all[1 + FGI_LOOP_STATE_MAX] = {fgi_build_splat(b, &index_type, 0)};
+    memcpy(&all[1], state, (size_t)state_count * sizeof *state);
+    fgi_build_while(b, &(fgi_while){is_below, iterate, &c}, state_count + 1, all);
+    memcpy(state, &all[1], (size_t)state_count * sizeof *state);
 }

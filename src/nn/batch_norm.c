@@ -13,7 +13,6 @@
 
 #include "nn/layer.h"
 #include "op/op.h"
-#include "trace/graph.h"
 
 struct fg_batch_norm {
     fg_module *module;
@@ -138,50 +137,41 @@ static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
     return true;
 }
 
-/* ---- gradient in training -------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
-/* Inputs of the operation below. Its value is that of y; it depends on x through y, mean and rstd,
- * and its derivative includes all three paths. */
-enum { Y, X, WEIGHT, BIAS, MEAN, RSTD, COUNT, VALID, MOST_INPUTS };
+/* Inputs of the operation below. Its value depends on x also through mean and rstd, and its
+ * derivative by x includes these paths. */
+enum { X, WEIGHT, BIAS, MEAN, RSTD, COUNT, VALID, MOST_INPUTS };
 
-static bool trained_infer(fgi_infer *c)
+static void scale_and_shift(const void *options, const fg_tensor *in, int in_count, fg_tensor *out)
 {
-    return fgi_infer_ok(c, c->in[Y]->dtype, c->in[Y]->rank, c->in[Y]->dim);
-}
-
-static bool trained_rows(fgi_infer *c)
-{
-    if (c->in_rows[Y] != NULL)
-        c->rows = *c->in_rows[Y];
-    return true;
+    (void)options, (void)in_count;
+    const fg_tensor scale = fg_mul(in[RSTD], in[WEIGHT]);
+    *out = fg_add(fg_mul(fg_sub(in[X], in[MEAN]), scale), in[BIAS]);
 }
 
 /* With z = (x - mean) rstd:  dbias = sum dy,  dweight = sum dy z,
  *   dx = weight rstd (dy - (dbias + z dweight) / n)
  * Source: Ioffe and Szegedy 2015, section 3. */
-static void trained_vjp(fgi_vjp *v)
+static void differentiate(const fg_backward *g)
 {
-    const fg_tensor *in = v->in, dy = v->dout;
-    const int axes = fg_tensor_type(dy)->rank - 1, axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const fg_tensor *in = g->in, dy = g->dout[0];
+    const int axes = fg_tensor_type(dy)->rank - 1;
     const fg_tensor z = fg_mul(fg_sub(in[X], in[MEAN]), in[RSTD]);
-    const fg_tensor dbias = fg_sum(dy, axes, axis), dweight = fg_sum(fg_mul(dy, z), axes, axis);
-    if (v->need[WEIGHT])
-        v->din[WEIGHT] = dweight;
-    if (v->need[BIAS])
-        v->din[BIAS] = dbias;
-    if (!v->need[X])
+    const fg_tensor dbias = fg_sum(dy, axes, every_axis);
+    const fg_tensor dweight = fg_sum(fg_mul(dy, z), axes, every_axis);
+    g->din[WEIGHT] = dweight;
+    g->din[BIAS] = dbias;
+    if (!g->need[X])
         return;
     fg_tensor shared = fg_add(fg_mul(z, fg_div(dweight, in[COUNT])), fg_div(dbias, in[COUNT]));
-    if (v->arity > VALID)
+    if (g->in_count > VALID)
         shared = fg_where(in[VALID], shared, fgi_full_like(shared, 0));
-    v->din[X] = fg_mul(fg_sub(dy, shared), fg_mul(in[WEIGHT], in[RSTD]));
+    g->din[X] = fg_mul(fg_sub(dy, shared), fg_mul(in[WEIGHT], in[RSTD]));
 }
 
-static const fgi_op trained = {.name = "batch_norm",
-                               .arity = -1,
-                               .infer = trained_infer,
-                               .rows = trained_rows,
-                               .vjp = trained_vjp};
+static const fg_operation trained = {
+    .name = "batch_norm", .output_count = 1, .forward = scale_and_shift, .backward = differentiate};
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
@@ -206,10 +196,10 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     const fg_tensor weight = fg_cast(fg_variable_value(trace, layer->weight), dtype);
     const fg_tensor bias = fg_cast(fg_variable_value(trace, layer->bias), dtype);
     const fg_tensor rstd = fg_rsqrt(fg_add_scalar(s.var, layer->eps));
-    y = fg_add(fg_mul(fg_sub(wide, s.mean), fg_mul(rstd, weight)), bias);
-    if (is_training) {
-        const fg_tensor in[MOST_INPUTS] = {y, wide, weight, bias, s.mean, rstd, s.n, s.valid};
-        y = fgi_apply(&trained, in, s.has_padding ? MOST_INPUTS : VALID, NULL, 0);
-    }
+    const fg_tensor in[MOST_INPUTS] = {wide, weight, bias, s.mean, rstd, s.n, s.valid};
+    if (is_training)
+        fg_apply(&trained, in, s.has_padding ? MOST_INPUTS : VALID, NULL, &y);
+    else
+        scale_and_shift(NULL, in, VALID, &y);
     return fgi_layer_leave(layer->module, fg_cast(y, fg_tensor_type(x)->dtype));
 }

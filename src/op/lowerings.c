@@ -19,6 +19,7 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_matmul_wide_cpu,
     &fgi_max_pool_dx_cpu, /* pool_cpu.c */
     &fgi_sum_stages_cpu,  /* reduce_cpu.c */
+    &fgi_barrier_cpu,     /* remat_cpu.c */
     /* composite operations: mean_variance_cpu.c, nonfinite_cpu.c */
     &fgi_mean_variance_cpu,
     &fgi_nonfinite_cpu,

@@ -10,9 +10,12 @@
 
 #include "op/op.h"
 #include "base/hash.h"
+#include "trace/body.h"
+#include "trace/trace.h"
 
 /* One operation creates both words of a block: T = u32[..., n] counters -> u32[..., 2n], first
- * words then second words. Inputs: the two words of the key, u32[]. */
+ * words then second words. Inputs: the two words of the key, u32[]; in a loop, the number of the
+ * iteration, u32[]. */
 typedef struct bits_attr {
     int64_t place;
     fg_type half; /* u32[..., n]: shape of the counters */
@@ -93,16 +96,30 @@ static fgi_value counters(const lane *l)
     return sum;
 }
 
+/* In a loop, the key is the block with the number of the iteration under the trace's key. */
+static void key_of_iteration(fgi_emit *e, fgi_value key[2])
+{
+    static const uint32_t tag = 0x6C6F6F70; /* "loop" */
+    const lane scalar = lane_of(&e->b, &key[0].type);
+    fgi_value x[2] = {fgi_emit_in(e, 2), number(&scalar, tag)};
+    threefry(&scalar, key[0], key[1], x);
+    key[0] = x[0];
+    key[1] = x[1];
+}
+
 static void bits_emit(fgi_emit *e)
 {
     const bits_attr *attr = e->node->attr;
     const fg_type *type = &attr->half;
+    fgi_value key[2] = {fgi_emit_in(e, 0), fgi_emit_in(e, 1)};
+    if (e->node->arity > 2)
+        key_of_iteration(e, key);
     const lane l = lane_of(&e->b, type);
     fgi_value x[2];
     x[0] = counters(&l);
     x[1] = number(&l, (uint32_t)attr->place);
-    const fgi_value k1 = fgi_build_broadcast(&e->b, fgi_emit_in(e, 1), type, NULL);
-    const fgi_value k0 = fgi_build_broadcast(&e->b, fgi_emit_in(e, 0), type, NULL);
+    const fgi_value k1 = fgi_build_broadcast(&e->b, key[1], type, NULL);
+    const fgi_value k0 = fgi_build_broadcast(&e->b, key[0], type, NULL);
     threefry(&l, k0, k1, x);
     const fgi_value y = fgi_emit_result(e);
     fgi_buf text = {0};
@@ -111,7 +128,7 @@ static void bits_emit(fgi_emit *e)
 }
 
 static const fgi_op random_bits = {.name = "random_bits",
-                                   .arity = 2,
+                                   .arity = -1,
                                    .infer = bits_infer,
                                    .rows = fgi_rows_never,
                                    .emit = bits_emit};
@@ -130,8 +147,10 @@ fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
     for (int i = 0; i < rank; i++)
         attr.half.dim[i] = i == rank - 1 ? (dim[i] + 1) / 2 : dim[i];
     const fg_scalar *key = fgi_trace_key(trace);
-    const fg_tensor in[2] = {fg_scalar_value(trace, &key[0]), fg_scalar_value(trace, &key[1])};
-    const fg_tensor pairs = fgi_apply(&random_bits, in, 2, &attr, sizeof attr);
+    const bool is_in_loop = trace->region != NULL;
+    const fg_tensor in[3] = {fg_scalar_value(trace, &key[0]), fg_scalar_value(trace, &key[1]),
+                             is_in_loop ? fgi_region_iteration(trace) : (fg_tensor){0}};
+    const fg_tensor pairs = fgi_apply(&random_bits, in, is_in_loop ? 3 : 2, &attr, sizeof attr);
     if (rank == 0)
         return fg_reshape(fg_slice(pairs, start, (const int64_t[]){1}, NULL), FG_SCALAR);
     return dim[rank - 1] % 2 == 0 ? pairs : fg_slice(pairs, start, dim, NULL);

@@ -11,9 +11,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
-enum { MAX_INPUTS = 64, HASH_WORDS = 2 * MAX_INPUTS + 2 };
+enum { MAX_INPUTS = FGI_MAX_INPUTS, HASH_WORDS = 2 * MAX_INPUTS + 2 };
 
 bool fgi_type_is_countable(const fg_type *type)
 {
@@ -39,6 +40,28 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
     if (!fgi_type_is_countable(&c->out))
         return fgi_infer_fail(c, FG_ESHAPE, "the result would have more than 2^63 - 1 elements");
     return true;
+}
+
+bool fgi_infer_results(fgi_infer *c, int count)
+{
+    fgi_arena *arena = &c->trace->arena;
+    const size_t n = (size_t)count;
+    fgi_results *results = fgi_arena_alloc(arena, sizeof *results);
+    if (results != NULL)
+        *results = (fgi_results){.count = count,
+                                 .type = fgi_arena_alloc(arena, n * sizeof(fg_type)),
+                                 .rows = fgi_arena_alloc(arena, n * sizeof(fgi_rows *)),
+                                 .node = fgi_arena_alloc(arena, n * sizeof(fgi_node *))};
+    if (results == NULL || results->type == NULL || results->rows == NULL || results->node == NULL)
+        return fgi_infer_fail(c, FG_ENOMEM, "out of memory");
+    c->results = results;
+    return true;
+}
+
+bool fgi_rows_of_result(fgi_infer *c, int i, const fgi_rows *rows)
+{
+    c->results->rows[i] = fgi_arena_copy(&c->trace->arena, rows, sizeof *rows);
+    return c->results->rows[i] != NULL || fgi_infer_fail(c, FG_ENOMEM, "out of memory");
 }
 
 bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...)
@@ -168,6 +191,7 @@ static bool settle(fgi_node *node, fgi_node *const *in, int count, const void *a
     if (!node->op->infer(&infer) || !infer_rows(&infer, in, count))
         return false;
     node->type = infer.out;
+    node->results = infer.results;
     if (!keep_rows(trace, node, &infer.rows)) {
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         return false;
@@ -181,20 +205,40 @@ static bool settle(fgi_node *node, fgi_node *const *in, int count, const void *a
     return node->attr != NULL;
 }
 
+/* What a node shares with an equal one; false when out of memory. */
+static bool repeat(fgi_node *node)
+{
+    const fgi_node *first = node->first;
+    node->type = first->type;
+    node->attr = first->attr;
+    node->attr_size = first->attr_size;
+    node->rows = first->rows;
+    if (first->results == NULL)
+        return true;
+    fgi_arena *arena = &node->trace->arena;
+    node->results = fgi_arena_copy(arena, first->results, sizeof *first->results);
+    if (node->results != NULL)
+        node->results->node =
+            fgi_arena_alloc(arena, (size_t)node->results->count * sizeof(fgi_node *));
+    return node->results != NULL && node->results->node != NULL;
+}
+
 static fg_tensor apply(fg_trace *trace, const fgi_op *op, fgi_node *const *in, int count,
                        const void *attr, size_t attr_size)
 {
-    const fgi_hash hash = structure(op, in, count, attr, attr_size);
+    fgi_region *region = NULL;
+    fgi_hash hash = structure(op, in, count, attr, attr_size);
+    if (trace->region_count > 0 && !fgi_region_place(trace, in, count, &region, &hash))
+        return fgi_poison(trace);
     fgi_node *node = fgi_node_create(trace, op, count);
     if (node == NULL)
         return fgi_poison(trace);
     node->hash = hash;
+    node->region = region;
     node->first = fgi_map_get(&trace->by_hash, hash);
     if (node->first != NULL) {
-        node->type = node->first->type;
-        node->attr = node->first->attr;
-        node->attr_size = node->first->attr_size;
-        node->rows = node->first->rows;
+        if (!repeat(node))
+            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
     } else if (!settle(node, in, count, attr, attr_size)) {
         return fgi_poison(trace);
     }
@@ -234,6 +278,46 @@ fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, 
     return apply(trace, op, NULL, 0, attr, attr_size);
 }
 
+/* ---- several results ------------------------------------------------------------------------- */
+
+const fgi_op fgi_result_op = {.name = "result", .arity = 1};
+
+fg_tensor fgi_result(fgi_node *of, int i)
+{
+    fg_trace *trace = of->trace;
+    fgi_results *results = of->results;
+    if (trace->error.status != FG_OK)
+        return fgi_poison(trace);
+    if (results->node[i] != NULL)
+        return fgi_tensor_of(results->node[i]);
+    fgi_node *node = fgi_node_create(trace, &fgi_result_op, 1);
+    if (node == NULL)
+        return fgi_poison(trace);
+    const uint64_t word[] = {(uint64_t)(uintptr_t)&fgi_result_op, (uint64_t)i};
+    const int64_t index = i;
+    node->attr = fgi_arena_copy(&trace->arena, &index, sizeof index);
+    if (node->attr == NULL)
+        return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    node->attr_size = sizeof index;
+    node->in[0] = of;
+    node->type = results->type[i];
+    node->rows = results->rows[i];
+    node->region = of->region;
+    node->hash = fgi_hash_more(of->hash, word, sizeof word);
+    node->first = fgi_map_get(&trace->by_hash, node->hash);
+    results->node[i] = node;
+    trace->has_rows |= node->rows != NULL;
+    return fgi_node_enter(trace, node);
+}
+
+void fgi_apply_results(const fgi_op *op, const fgi_operands *on, fg_tensor *out, int out_count)
+{
+    const fg_tensor all = fgi_apply(op, on->in, on->count, on->attr, on->attr_size);
+    fgi_node *node = fgi_node_of(all);
+    for (int i = 0; i < out_count; i++)
+        out[i] = fgi_is_poison(all) ? all : fgi_result(node, i);
+}
+
 /* ---- aliases --------------------------------------------------------------------------------- */
 
 static bool alias_infer(fgi_infer *c)
@@ -262,6 +346,7 @@ fg_tensor fgi_alias(fg_tensor tensor)
     node->in[0] = of;
     node->type = of->type;
     node->rows = of->rows;
+    node->region = of->region;
     node->hash = of->hash; /* what is computed from it is the same as from the tensor itself */
     node->first = of->first;
     return fgi_node_enter(trace, node);

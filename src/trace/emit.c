@@ -14,8 +14,7 @@
 #include "hlo/mlir.h"
 #include "trace/lowering.h"
 #include "trace/program.h"
-
-enum { MOST_OPERANDS = 64 };
+#include "trace/body.h"
 
 fgi_value fgi_emit_in(const fgi_emit *e, int i)
 {
@@ -30,6 +29,17 @@ fgi_value fgi_emit_result(const fgi_emit *e)
 
 void fgi_emit_become(fgi_emit *e, fgi_value value) { e->value[e->node->id] = value.id; }
 
+fgi_value fgi_emit_result_at(const fgi_emit *e, int i)
+{
+    const fgi_node *result = e->node->results->node[i];
+    return (fgi_value){e->value[result->id], result->type};
+}
+
+void fgi_emit_become_at(fgi_emit *e, int i, fgi_value value)
+{
+    e->value[e->node->results->node[i]->id] = value.id;
+}
+
 static void put_value(fgi_buf *out, uint32_t value)
 {
     fgi_buf_putc(out, '%');
@@ -38,7 +48,7 @@ static void put_value(fgi_buf *out, uint32_t value)
 
 void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attributes)
 {
-    fgi_value in[MOST_OPERANDS];
+    fgi_value in[FGI_MAX_INPUTS];
     const fgi_value result = fgi_emit_result(e);
     for (int i = 0; i < e->node->arity; i++)
         in[i] = fgi_emit_in(e, i);
@@ -83,7 +93,7 @@ void fgi_emit_scalar_word(fgi_emit *e, const fgi_value *result)
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-typedef struct module {
+typedef struct fgi_module {
     const fg_trace *trace;
     const fgi_layout *layout;
     const fg_tensor *outputs;
@@ -91,6 +101,8 @@ typedef struct module {
     uint32_t *scalar_word; /* index in the packed scalars, by leaf index */
     bool *is_apart;        /* by node id: oneDNN must not fuse across the node's result */
     bool *is_stored;       /* by node id: nothing must be fused across the node's result */
+    bool *only;            /* by node id: what is emitted of the live nodes; NULL: all */
+    bool with_locations;
     fgi_functions functions;
     uint32_t next;
 } module;
@@ -258,9 +270,100 @@ static fgi_location location_of(const fgi_node *node)
     return (fgi_location){node->scope, node->op->name, node->file, node->line};
 }
 
+bool fgi_emit_is_used(const fgi_emit *e, int i)
+{
+    return e->module->layout->is_live[e->node->results->node[i]->id];
+}
+
+static bool is_argument(const fgi_node *node)
+{
+    if (node->op == &fgi_leaf_op)
+        return node->trace->leaves[fgi_leaf_index(node)].kind != FGI_LEAF_SCALAR;
+    return node->op == &fgi_result_op || (node->op->emit == NULL && node->arity == 0);
+}
+
+/* The nodes whose values are set when something else is emitted: arguments, results. */
+static void reserve(fgi_emit *e, const fgi_node *node)
+{
+    if (node->results == NULL)
+        e->value[node->id] = (*e->b.next)++;
+    for (int i = 0; node->results != NULL && i < node->results->count; i++)
+        e->value[node->results->node[i]->id] = (*e->b.next)++;
+}
+
+static void put_node(fgi_emit *e, const fgi_node *node)
+{
+    const module *m = e->module;
+    if (is_argument(node))
+        return;
+    e->node = node;
+    if (m->with_locations)
+        e->b.location = location_of(node);
+    if (node->op->emit != NULL) {
+        reserve(e, node);
+        fgi_lower_node(e);
+    } else {
+        e->value[node->id] = e->value[node->in[0]->first->id];
+    }
+    if (m->is_apart[node->id])
+        fgi_emit_become(e, put_apart(&e->b, fgi_emit_result(e)));
+    if (m->is_stored[node->id])
+        fgi_emit_become(e, put_stored(&e->b, fgi_emit_result(e)));
+}
+
+/* The nodes of one region, NULL: those outside of all, with ids from `begin` to before `end`. */
+static void put_nodes(fgi_emit *e, const fgi_region *region, size_t begin, size_t end)
+{
+    const module *m = e->module;
+    for (size_t id = begin; id < end; id++)
+        if (m->trace->nodes[id]->region == region && m->layout->is_live[id] &&
+            (m->only == NULL || m->only[id]))
+            put_node(e, m->trace->nodes[id]);
+}
+
+static void put_constant(fgi_emit *e, const fgi_node *node)
+{
+    if (node->arity > 0)
+        put_constant(e, node->in[0]->first);
+    put_node(e, node);
+}
+
+static void mark_only(const fgi_node *of, size_t begin, bool *only)
+{
+    const fg_trace *trace = of->trace;
+    only[of->first->id] = true;
+    for (size_t id = (size_t)of->first->id + 1; id-- > begin;)
+        for (int i = 0; only[id] && i < trace->nodes[id]->arity; i++)
+            only[trace->nodes[id]->in[i]->first->id] = true;
+}
+
+void fgi_emit_region(fgi_emit *e, const fgi_region *region, const fgi_node *only)
+{
+    module *m = e->module;
+    bool *outer = m->only;
+    const fgi_node *node = e->node;
+    const fgi_location location = e->b.location;
+    if (only != NULL) {
+        m->only = fgi_calloc(m->trace->node_count + 1, sizeof *m->only);
+        e->b.out->failed |= m->only == NULL;
+        if (m->only != NULL)
+            mark_only(only, region->first_id, m->only);
+    }
+    for (int i = 0; i < region->constant_count; i++)
+        put_constant(e, region->constant[i]->first);
+    put_nodes(e, region, region->first_id, region->loop->id);
+    if (only != NULL)
+        fgi_free(m->only);
+    m->only = outer;
+    e->node = node;
+    e->b.location = location;
+}
+
 static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
+    m->with_locations = with_locations;
     fgi_emit e = {.b = {.out = out, .next = &m->next, .functions = &m->functions},
+                  .module = m,
                   .client = m->trace->client,
                   .batch_shards = m->trace->client != NULL
                                       ? fgi_client_mesh(m->trace->client)->batch_shards
@@ -271,25 +374,7 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
                   .scalar_count = m->layout->scalar_count};
     for (size_t i = 0; i < m->layout->scalar_count; i++)
         m->scalar_word[m->layout->scalar_leaf[i]] = (uint32_t)i;
-    for (size_t id = 0; id < m->trace->node_count; id++) {
-        fgi_node *node = m->trace->nodes[id];
-        if (!m->layout->is_live[id])
-            continue;
-        const bool is_argument = node->op == &fgi_leaf_op &&
-                                 m->trace->leaves[fgi_leaf_index(node)].kind != FGI_LEAF_SCALAR;
-        if (is_argument)
-            continue;
-        e.node = node;
-        if (with_locations)
-            e.b.location = location_of(node);
-        m->value[id] = node->op->emit == NULL ? m->value[node->in[0]->first->id] : m->next++;
-        if (node->op->emit != NULL)
-            fgi_lower_node(&e);
-        if (m->is_apart[id])
-            fgi_emit_become(&e, put_apart(&e.b, fgi_emit_result(&e)));
-        if (m->is_stored[id])
-            fgi_emit_become(&e, put_stored(&e.b, fgi_emit_result(&e)));
-    }
+    put_nodes(&e, NULL, 0, m->trace->node_count);
 }
 
 static void put_return(const module *m, fgi_buf *out)

@@ -18,6 +18,7 @@
 
 typedef struct fgi_op fgi_op;
 typedef struct fg_node fgi_node;
+typedef struct fgi_region fgi_region; /* the body of a loop (body.h) */
 
 /* Which elements of a value belong to which row, that is sample, of a batch of B rows with padding.
  * step[i] is 0 if dimension i does not depend on the batch. Otherwise the dimension has n * B *
@@ -31,6 +32,15 @@ typedef struct fg_node fgi_node;
 typedef struct fgi_rows {
     int64_t step[FG_MAX_RANK];
 } fgi_rows;
+
+/* The results of an operation with several of them. Each is a node of its own, whose only input is
+ * the operation's node. */
+typedef struct fgi_results {
+    int count;
+    fg_type *type;
+    const fgi_rows **rows; /* NULL: none */
+    fgi_node **node;
+} fgi_results;
 
 struct fg_node {
     const fgi_op *op; /* NULL for the poison node */
@@ -48,6 +58,9 @@ struct fg_node {
     fg_type type;
     const fgi_rows *rows;  /* NULL: none */
     fgi_node *denominator; /* for a weighted mean of rank 0: the sum of weights; else NULL */
+    fgi_results *results;  /* NULL: the node is its own result, of type `type` */
+    fgi_region *region;    /* the body that it is part of; NULL: none */
+    fgi_region *body;      /* of a loop; else NULL */
 };
 
 /* ---- shape rules ----------------------------------------------------------------------------- */
@@ -63,10 +76,14 @@ typedef struct fgi_infer {
     int64_t batch;                  /* number of rows of the batch: B */
     bool is_derivative;             /* the operation is part of a gradient */
     fgi_rows rows;                  /* rows of the result; initially zero */
+    fgi_results *results;           /* NULL: one result */
 } fgi_infer;
 
 /* Sets the type of the result; returns true. */
 bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim);
+/* Several results, whose types the caller sets in c->results->type; returns false when out of
+ * memory. Row rules set c->results->rows with fgi_rows_of_result. */
+bool fgi_infer_results(fgi_infer *c, int count);
 /* Keeps "op(f32[3,4], ...): text" as the trace's first error and returns false. */
 bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
 
@@ -83,6 +100,8 @@ bool fgi_type_is_countable(const fg_type *type);
 bool fgi_rows_pointwise(fgi_infer *c);
 /* Adds a step along dimension `axis`; false if the result has a different one there. */
 bool fgi_rows_join(fgi_infer *c, int axis, int64_t step);
+/* The rows of result i of several; false when out of memory. */
+bool fgi_rows_of_result(fgi_infer *c, int i, const fgi_rows *rows);
 /* No operand can have rows. */
 bool fgi_rows_never(fgi_infer *c);
 /* The error of an operation that would mix samples with padding rows along `axis` of an operand.
@@ -103,6 +122,7 @@ typedef struct fgi_emit {
     uint32_t scalars;            /* SSA number of the packed scalars */
     const uint32_t *scalar_word; /* for each leaf: its index in the packed scalars */
     size_t scalar_count;
+    struct fgi_module *module; /* of emit.c */
 } fgi_emit;
 
 /* Operand i of the node; its result, whose SSA number is reserved. */
@@ -110,6 +130,13 @@ fgi_value fgi_emit_in(const fgi_emit *e, int i);
 fgi_value fgi_emit_result(const fgi_emit *e);
 /* Makes another value of the same type the result of the node. */
 void fgi_emit_become(fgi_emit *e, fgi_value value);
+/* The same for result i of several. */
+fgi_value fgi_emit_result_at(const fgi_emit *e, int i);
+void fgi_emit_become_at(fgi_emit *e, int i, fgi_value value);
+/* Whether result i of several is used. */
+bool fgi_emit_is_used(const fgi_emit *e, int i);
+/* Emits the live nodes of a region; with `only`, those that this node is computed from. */
+void fgi_emit_region(fgi_emit *e, const fgi_region *region, const fgi_node *only);
 /* Emits the node as one StableHLO operation on its operands. attributes may be NULL, a format
  * string, or collected in `text`, which is freed. */
 void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attributes);
@@ -129,11 +156,12 @@ void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *
 typedef struct fgi_vjp {
     const void *attr;
     int arity;
-    const fg_tensor *in; /* the node's inputs, in[arity] */
-    fg_tensor out;       /* the node itself */
-    fg_tensor dout;      /* derivative by it */
-    const bool *need;    /* need[i]: din[i] is needed */
-    fg_tensor *din;      /* to be set where needed; not set means zero */
+    const fg_tensor *in;    /* the node's inputs, in[arity] */
+    fg_tensor out;          /* the node itself */
+    fg_tensor dout;         /* derivative by it */
+    const fg_tensor *douts; /* by each of several results; empty tensors mean zero */
+    const bool *need;       /* need[i]: din[i] is needed */
+    fg_tensor *din;         /* to be set where needed; not set means zero */
 } fgi_vjp;
 
 /* For optimizers, implemented in src/grad: gradients with respect to the parameters' current
@@ -142,6 +170,17 @@ typedef struct fgi_vjp {
  * has been assigned since. */
 void fgi_grad_parameters(fg_tensor loss, fg_variable *const *parameters, size_t count,
                          fg_tensor *out);
+
+/* Derivatives by nodes of a trace: out[i] by wrt[i], given those by `of`, over all paths that pass
+ * through no other node of `wrt`. Empty tensors mean zero. */
+typedef struct fgi_path {
+    fgi_node *const *of;
+    const fg_tensor *dof; /* may be empty tensors */
+    int of_count;
+    fgi_node *const *wrt;
+    int wrt_count;
+} fgi_path;
+void fgi_grad_path(fg_trace *trace, const fgi_path *path, fg_tensor *out);
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -175,6 +214,9 @@ struct fgi_op {
     void (*compose)(const fg_tensor *in, fg_tensor *out);
 };
 
+/* At most this many inputs of an operation. */
+enum { FGI_MAX_INPUTS = 256 };
+
 /* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding bytes must
  * be zero, because it is hashed. Each application is a separate node, with respect to which one can
  * differentiate; of equal ones only the first is emitted. */
@@ -182,6 +224,18 @@ fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void
                     size_t attr_size);
 /* The same for an operation without inputs. */
 fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, size_t attr_size);
+
+/* The same for an operation with several results: out[count]. */
+typedef struct fgi_operands {
+    const fg_tensor *in;
+    int count;
+    const void *attr;
+    size_t attr_size;
+} fgi_operands;
+void fgi_apply_results(const fgi_op *op, const fgi_operands *on, fg_tensor *out, int out_count);
+/* Result i of a node with several. */
+fg_tensor fgi_result(fgi_node *node, int i);
+extern const fgi_op fgi_result_op;
 
 #define FGI_APPLY1(op, a)       fgi_apply(&(op), &(a), 1, NULL, 0)
 #define FGI_APPLY2(op, a, b)    fgi_apply(&(op), (const fg_tensor[]){a, b}, 2, NULL, 0)

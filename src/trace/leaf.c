@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "trace/body.h"
 #include "trace/trace.h"
 
 /* The hash of a leaf covers its index in the table, its kind and its type, but not which array it
@@ -214,6 +215,8 @@ void fg_assign(fg_variable *variable, fg_tensor value)
 {
     fg_trace *trace = fg_tensor_trace(value);
     if (fgi_is_poison(value))
+        return;
+    if (!fgi_region_is_outside(fgi_node_of(value), "assign"))
         return;
     if (fgi_node_of(value)->rows != NULL) {
         (void)fgi_trace_fail(trace, FG_EINVAL,

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/timeline.h"
+#include "trace/body.h"
 
 struct fgi_program {
     int references;
@@ -41,13 +42,37 @@ void fgi_layout_fini(fgi_layout *layout)
     *layout = (fgi_layout){0};
 }
 
+static void use(fgi_layout *layout, const fgi_node *node)
+{
+    const fgi_node *first = node->first;
+    layout->is_live[first->id] = true;
+    if (first->op == &fgi_result_op) /* may have a larger id than the end of a body that uses it */
+        layout->is_live[first->in[0]->first->id] = true;
+}
+
+/* What an iteration computes, except the y that nothing uses. */
+static void use_body(fgi_layout *layout, const fgi_node *loop)
+{
+    const fgi_region *body = loop->body;
+    for (int i = 0; i < body->carry_count; i++)
+        use(layout, body->next[i]);
+    for (int i = 0; i < body->y_count; i++)
+        if (layout->is_live[loop->results->node[body->carry_count + 1 + i]->id])
+            use(layout, body->y[i]);
+    if (body->condition != NULL)
+        use(layout, body->condition);
+}
+
 static void mark_live(const fg_trace *trace, fgi_layout *layout)
 {
     for (size_t id = trace->node_count; id-- > 0;) {
         const fgi_node *node = trace->nodes[id];
-        if (layout->is_live[id])
-            for (int i = 0; i < node->arity; i++)
-                layout->is_live[node->in[i]->first->id] = true;
+        if (!layout->is_live[id])
+            continue;
+        for (int i = 0; i < node->arity; i++)
+            use(layout, node->in[i]);
+        if (node->body != NULL)
+            use_body(layout, node);
     }
 }
 
@@ -223,7 +248,7 @@ static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_mat
     for (size_t id = 0; id < trace->node_count; id++) {
         const fgi_node *node = trace->nodes[id];
         if (layout->is_live[id] && node->op->flops != NULL)
-            out->of[node->in[0]->type.dtype] += node->op->flops(node);
+            out->of[node->in[0]->type.dtype] += node->op->flops(node) * fgi_region_repeats(node);
     }
 }
 
@@ -310,6 +335,11 @@ fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, siz
             return fgi_fail(err, FG_EINVAL, "output %zu: %s", i, dead);
         if (fg_tensor_trace(outputs[i]) != trace || fgi_is_poison(outputs[i]))
             return fgi_fail(err, FG_EINVAL, "output %zu belongs to another trace", i);
+        if (fgi_node_of(outputs[i])->region != NULL)
+            return fgi_fail(err, FG_EINVAL,
+                            "output %zu was computed in the body of a loop: return it from the "
+                            "body, and use the loop's result",
+                            i);
     }
     return FG_OK;
 }

@@ -77,6 +77,9 @@ void fg_trace_reset(fg_trace *trace)
     trace->scope_overflow = 0;
     trace->place = NULL;
     trace->random_ids = 0;
+    trace->remat_depth = 0;
+    trace->region = NULL;
+    trace->region_count = 0;
     trace->has_mask = trace->has_valid_count = false;
     trace->has_rows = trace->has_marks = false;
 }

@@ -16,7 +16,7 @@
 #include "trace/graph.h"
 #include "trace/signature.h"
 
-enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
+enum { FGI_SCOPE_DEPTH = 32, FGI_REMAT_DEPTH = 16, FGI_KEY_WORDS = 2 };
 
 typedef enum fgi_leaf_kind {
     FGI_LEAF_VARIABLE,
@@ -81,9 +81,13 @@ struct fg_trace {
     fg_error error;
     const char *scope[FGI_SCOPE_DEPTH];
     int scope_depth, scope_overflow;
-    const fgi_node *place;        /* whose location new nodes inherit, or NULL */
-    fg_scalar key[FGI_KEY_WORDS]; /* inputs of the program for (seed, step) */
+    const fgi_node *place;               /* whose location new nodes inherit, or NULL */
+    fg_scalar key[FGI_KEY_WORDS];        /* inputs of the program for (seed, step) */
+    size_t remat_begin[FGI_REMAT_DEPTH]; /* the first nodes of the open parts (op/remat.c) */
+    int remat_depth;
     uint32_t random_ids;
+    struct fgi_region *region;             /* the open one, innermost; NULL: none */
+    uint32_t region_count;                 /* serial number of the next one */
     const struct fgi_precision *precision; /* NULL: 32-true */
     fg_tensor mask;                        /* f32[B] */
     fg_tensor valid_count;                 /* f32[]: number of valid rows */

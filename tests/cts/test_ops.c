@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "battery.h"
+#include "op_calls.h"
 
 enum { VALUE = FGT_VALUE, GRAD = FGT_GRAD, DIFF = FGT_DIFF, TWICE = FGT_TWICE };
 enum { BF16 = FGT_BF16, F16 = FGT_F16, ROUGH = FGT_ROUGH, SHARP = FGT_SHARP };
@@ -106,7 +107,8 @@ static void depthwise_sums_are_in_f32(void **client)
 }
 
 /* Their values are tested in test_random.c, because PyTorch's differ. */
-static const char *const elsewhere[] = {"fg_random_bits", "fg_random_uniform", "fg_dropout"};
+static const char *const elsewhere[] = {"fg_random_bits", "fg_random_uniform", "fg_dropout",
+                                        "fg_drop_path"};
 
 static bool is_elsewhere(const char *name)
 {

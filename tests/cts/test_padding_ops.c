@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "battery.h"
+#include "op_calls.h"
 #include "trace/program.h"
 
 enum { VALUE = FGT_VALUE, GRAD = FGT_GRAD, DIFF = FGT_DIFF, TWICE = FGT_TWICE };

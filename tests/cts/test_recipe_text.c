@@ -125,6 +125,42 @@ static void texts_depend_on_the_seed_only(void **state)
     assert_string_equal(kept[0], kept[1]);
 }
 
+/* A class that is known by one letter; the model's vocabulary and padding are those of bytes. */
+static void classes_of_texts_are_learned(void **state)
+{
+    (void)state;
+    char rows[1200] = "text,label\n";
+    fg_error unused;
+    for (int i = 0; i < 64; i++)
+        (void)snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "ab%cc,%s\n",
+                       i % 2 == 0 ? 'x' : 'y', i % 2 == 0 ? "even" : "odd");
+    write_file("rows.csv", rows);
+    write_file("classes.yaml",
+               "model: {name: bert, layers: 1, width: 16, heads: 2, intermediate: 16, length: 8, "
+               "vocabulary: 256}\n"
+               "data: {format: text, path: rows.csv, text: text, target: label, length: 6, "
+               "val_fraction: 0.25}\n"
+               "optimizer: {name: adamw, lr: 1e-2}\n"
+               "trainer: {accelerator: cpu, max_epochs: 8, batch_size: 16, run_dir: classes, "
+               "watchdog_s: 0}\n");
+    fg_recipe *fit = run_as("classes.yaml", &(fg_recipe_command){.kind = FG_RECIPE_FIT});
+    assert_true(metric(fit, "val_acc") == 1);
+    fg_recipe_close(fit);
+    write_file("new.csv", "text\nabyc\nabxc\n");
+    fg_recipe *predicted = run_as(
+        "classes", &(fg_recipe_command){.kind = FG_RECIPE_PREDICT, .evaluate.data = "new.csv"});
+    const float *p = fg_recipe_result_of(predicted)->predictions;
+    assert_true(p[1] > p[0] && p[2] > p[3]);
+    fg_recipe_close(predicted);
+    const char *const small[] = {"model.vocabulary=255"};
+    fg_recipe *bad = NULL;
+    const fg_recipe_options o = {.config = "classes.yaml", .overrides = small, .override_count = 1};
+    fgt_ok(fg_recipe_open(&o, NULL, &bad, &unused));
+    assert_int_equal(fg_recipe_run(bad, &unused), FG_EINVAL);
+    assert_non_null(strstr(unused.message, "model.vocabulary is 255, but the tokenizer has 256"));
+    fg_recipe_close(bad);
+}
+
 static void refuses(const char *config, fg_recipe_command command, const char *const *overrides,
                     size_t count, const char *message)
 {
@@ -167,6 +203,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_period_is_learned),
     cmocka_unit_test(a_text_is_continued),
     cmocka_unit_test(texts_depend_on_the_seed_only),
+    cmocka_unit_test(classes_of_texts_are_learned),
     cmocka_unit_test(mistakes_are_named),
 };
 

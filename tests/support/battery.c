@@ -32,7 +32,7 @@ typedef struct recorded {
 static struct {
     const char *family;
     fg_ckpt *record;
-} open_records[16];
+} open_records[24];
 enum { MOST_RECORDS = sizeof open_records / sizeof open_records[0] };
 
 static fg_ckpt *record_of(const char *family)

@@ -71,6 +71,12 @@
 #define FAMILY "loss"
 #include "cases/loss_cases.h"
 #undef FAMILY
+#define FAMILY "loop"
+#include "cases/loop_cases.h"
+#undef FAMILY
+#define FAMILY "sort"
+#include "cases/sort_cases.h"
+#undef FAMILY
 #define FAMILY "layer"
 #include "cases/layer_cases.h"
 #undef FAMILY

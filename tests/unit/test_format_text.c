@@ -86,6 +86,52 @@ static void each_document_has_its_tokens_around_it(void **state)
     release(&data);
 }
 
+static void texts_of_a_table_have_classes(void **state)
+{
+    (void)state;
+    const char *train = fgt_path(fgt_temp_folder(), "t.csv");
+    const char *val = fgt_path(fgt_temp_folder(), "v.csv");
+    static const char rows[] = "label,review\nno,x\nyes,\"x, xx x\"\nno,\n";
+    static const char more[] = "review,label\nx,yes\n";
+    const char *values[][2] = {{"path", train},     {"val", val},    {"text", "review"},
+                               {"target", "label"}, {"length", "3"}, {"tokenizer", "bytes"}};
+    int32_t tokens[3], label = -1;
+    fg_format_data data;
+    fgt_write(train, rows, sizeof rows - 1);
+    fgt_write(val, more, sizeof more - 1);
+    fg_format_request request = {.is_training = true, .needs_target = true};
+    fgt_ok(open_part(&fgi_text_row, values, 6, request, &data));
+    assert_int_equal(fg_dataset_class_count(data.samples), 2);
+    assert_string_equal(fg_dataset_class_name(data.samples, 1), "yes");
+    fgt_ok(fg_dataset_read(data.samples, 1, (void *[]){tokens, &label}, &err));
+    assert_int_equal(label, 1);
+    assert_memory_equal(tokens, ((int32_t[]){'x', ',', ' '}), sizeof tokens); /* cut off */
+    fgt_ok(fg_dataset_read(data.samples, 0, (void *[]){tokens, &label}, &err));
+    assert_memory_equal(tokens, ((int32_t[]){'x', 0, 0}), sizeof tokens); /* padded */
+    release(&data);
+    request.part = FG_PART_VAL; /* its only class is the second of the training rows */
+    fgt_ok(open_part(&fgi_text_row, values, 6, request, &data));
+    fgt_ok(fg_dataset_read(data.samples, 0, (void *[]){tokens, &label}, &err));
+    assert_int_equal(label, 1);
+    release(&data);
+    fgt_write(val, "review,label\nx,yess\n", 20);
+    assert_int_equal(open_part(&fgi_text_row, values, 6, request, &data), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "v.csv:2: row 1, column 'label': unknown class 'yess'"));
+    release(&data);
+    values[3][1] = "lable";
+    request.part = FG_PART_TRAIN;
+    assert_int_equal(open_part(&fgi_text_row, values, 6, request, &data), FG_EINVAL);
+    assert_non_null(strstr(err.message, "there is no column 'lable': did you mean 'label'?"));
+    release(&data);
+    assert_int_equal(open_part(&fgi_text_row, values, 2, request, &data), FG_EINVAL);
+    assert_non_null(strstr(err.message, "is a table: set data.text"));
+    fgt_ok(open_part(&fgi_text_row,
+                     (const char *[][2]){{"path", train}, {"text", "review"}, {"length", "4"}}, 3,
+                     request, &data));
+    check_sample(data.samples, 0, (const int32_t[]){'x', 'x', ',', ' ', 'x'}, 4); /* documents */
+    release(&data);
+}
+
 static void a_pack_of_tokens_has_the_same_samples(void **state)
 {
     (void)state;
@@ -107,6 +153,7 @@ static void a_pack_of_tokens_has_the_same_samples(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(documents_follow_each_other),
     cmocka_unit_test(each_document_has_its_tokens_around_it),
+    cmocka_unit_test(texts_of_a_table_have_classes),
     cmocka_unit_test(a_pack_of_tokens_has_the_same_samples),
 };
 FGT_MAIN(tests)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "op_calls.h"
 
 #include <fulgurite/fulgurite.h>
 #include <math.h>
@@ -133,19 +134,20 @@ static void many_operands_do_not_run_over(void **state)
     (void)state;
     fg_error err = {0};
     fg_trace *trace = trace_of(NULL);
-    fg_tensor in[65];
-    for (int i = 0; i < 65; i++)
-        in[i] = fgi_trace_feed(trace, i, i < 63 ? &image_type : &f32_34);
-    (void)fg_concat(in, 64, 0);
+    enum { MOST = FGI_MAX_INPUTS };
+    fg_tensor in[MOST + 1];
+    for (int i = 0; i <= MOST; i++)
+        in[i] = fgi_trace_feed(trace, i, i < MOST - 1 ? &image_type : &f32_34);
+    (void)fg_concat(in, MOST, 0);
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
     assert_true(strlen(err.message) < sizeof err.message - 1);
     fg_trace_reset(trace);
-    for (int i = 0; i < 65; i++)
+    for (int i = 0; i <= MOST; i++)
         in[i] = fgi_trace_feed(trace, i, &f32_34);
-    assert_int_equal(fg_tensor_dim(fg_concat(in, 64, 0), 0), 192);
-    (void)fg_concat(in, 65, 0);
+    assert_int_equal(fg_tensor_dim(fg_concat(in, MOST, 0), 0), 3 * MOST);
+    (void)fg_concat(in, MOST + 1, 0);
     assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
-    assert_string_equal(err.message, "concat: 65 inputs: expected at most 64");
+    assert_string_equal(err.message, "concat: 257 inputs: expected at most 256");
     fg_trace_destroy(trace);
 }
 

@@ -67,6 +67,7 @@ fg_status fgi_run_schema_keep_tokenizer(fgi_run_schema *schema, const fg_tokeniz
     if (tokenizer == NULL)
         return FG_OK;
     const char *json = fg_tokenizer_json(tokenizer, NULL);
+    schema->vocabulary = fg_tokenizer_size(tokenizer);
     schema->tokenizer = fgi_strdup(json != NULL ? json : "bytes");
     return schema->tokenizer != NULL ? FG_OK : fgi_no_memory(err);
 }

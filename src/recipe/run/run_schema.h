@@ -21,8 +21,9 @@ typedef struct fgi_run_schema {
                                              not standardized */
     bool is_stratified;                   /* data.val_fraction has split each class */
     char *tokenizer;                      /* its JSON, or "bytes"; NULL: none */
-    double bytes_per_token;               /* of the training text; 0: not known */
-    json_t *csv; /* of fg_csv_schema_json; NULL if the data are not a CSV */
+    int64_t vocabulary;     /* of the tokenizer to train with; 0: none, or not known */
+    double bytes_per_token; /* of the training text; 0: not known */
+    json_t *csv;            /* of fg_csv_schema_json; NULL if the data are not a CSV */
 } fgi_run_schema;
 
 /* The schema of the training data; val (NULL: none) may have more classes. csv may be NULL. */

@@ -287,6 +287,11 @@ static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_err
             (void)fgi_snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
                                names[0] != '\0' ? ", " : "", m->entry.name);
     }
+    const bool has_option = fg_option_find(t->model_values, "vocabulary") != NULL;
+    if (has_option && fg_option_int(t->model_values, "vocabulary") < t->schema->vocabulary)
+        return fgi_fail(err, FG_EINVAL,
+                        "model.vocabulary is %" PRId64 ", but the tokenizer has %" PRId64 " tokens",
+                        fg_option_int(t->model_values, "vocabulary"), t->schema->vocabulary);
     if (t->is_language && !t->model_entry->takes_tokens)
         return fgi_fail(err, FG_EINVAL,
                         "%s: '%s' does not take tokens, which task language requires: expected one "

@@ -101,6 +101,38 @@ def one_hot(index, depth):
     return index[..., None] == torch.arange(depth)
 
 
+def loop_chain(x, s, reverse):
+    ys = [None] * len(x)
+    for t in reversed(range(len(x))) if reverse else range(len(x)):
+        s = torch.tanh(s * x[t] + s)
+        ys[t] = s * x[t]
+    return torch.stack(ys + [s])
+
+
+def loop_recurrent(x, w, u):
+    hs = [torch.zeros(x.shape[1], u.shape[0], dtype=x.dtype)]
+    for row in x:
+        hs.append(torch.tanh(row @ w + hs[-1] @ u))
+    return torch.stack(hs[1:])
+
+
+def loop_nested(x, s):
+    ys = []
+    for row in x:
+        c = torch.cos(s)
+        for e in row:
+            s = torch.sin(s + e) * c
+        ys.append(s)
+    return torch.stack(ys)
+
+
+def loop_while(s, most):
+    count = 0
+    while (s * s).sum() < most and count < 9:
+        s, count = 1.5 * s + torch.sin(s), count + 1
+    return s
+
+
 def rows(family):
     """(id, checks, inputs, reference) of each row: its arguments split at the outer commas."""
     with open(os.path.join(CASES, family + ENDING), encoding="utf-8") as text:

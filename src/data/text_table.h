@@ -1,0 +1,30 @@
+/* text_table.h - a table whose rows have a text, and the class of the text.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_TEXT_TABLE_H
+#define FGI_DATA_TEXT_TABLE_H
+
+#include <fulgurite/format.h>
+
+/* How to read it. Columns are named by the options data.text and data.target. */
+typedef struct fgi_text_table {
+    const char *path;       /* .csv or .tsv */
+    const char *classes_of; /* the table whose classes the labels are, if the request has none */
+    const char *text, *target;
+    const fg_tokenizer *tokenizer;
+    int64_t length;
+} fgi_text_table;
+
+/* Field "tokens", s32[length]: the text of each row, cut off or followed by the padding token of
+ * the tokenizer ([PAD], <pad>, else 0); unless the request needs no target, "label", s32[]: its
+ * class, of the sorted names. Says how many texts were cut off. Errors: FG_EFORMAT (the message has
+ * line and column), FG_EINVAL (a column does not exist), FG_ENOMEM, and those of opening the files.
+ */
+fg_status fgi_text_table_load(const fgi_text_table *table, const fg_format_request *request,
+                              fg_dataset **out, fg_error *err);
+/* Appends the tokens of all texts, each followed by `end` unless it is negative or there already.
+ */
+fg_status fgi_text_table_tokens(const fgi_text_table *table, const fg_format_request *request,
+                                int32_t end, fg_token_list *out, double *bytes, fg_error *err);
+
+#endif

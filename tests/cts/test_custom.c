@@ -1,0 +1,365 @@
+/* test_custom.c - operations of the user: own gradients, custom calls, rematerialization; loops on
+ * a device beyond what the battery checks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/fulgurite.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "trace/program.h"
+#include "trace_values.h"
+
+static const fg_type three = {.dtype = FG_F32, .rank = 1, .dim = {3}};
+
+/* ---- own gradients --------------------------------------------------------------------------- */
+
+/* x |x| and |x|, with a saved sign; the gradient is twice what it is, so that it shows. */
+typedef struct signed_options {
+    double factor;
+} signed_options;
+
+static void signed_forward(const void *options, const fg_tensor *in, int in_count, fg_tensor *out)
+{
+    (void)options, (void)in_count;
+    out[1] = fg_abs(in[0]);
+    out[0] = fg_mul(in[0], out[1]);
+    out[2] = fg_div(in[0], out[1]);
+}
+
+static void signed_backward(const fg_backward *g)
+{
+    const signed_options *o = g->options;
+    const fg_tensor by_square = fg_mul(g->dout[0], fg_mul_scalar(g->out[1], 2));
+    g->din[0] = fg_mul_scalar(fg_add(by_square, fg_mul(g->dout[1], g->out[2])), o->factor);
+}
+
+static const fg_operation signed_square = {.name = "signed_square",
+                                           .output_count = 2,
+                                           .saved_count = 1,
+                                           .options_size = sizeof(signed_options),
+                                           .forward = signed_forward,
+                                           .backward = signed_backward};
+
+static void run_all(fg_trace *trace, const fg_tensor *outputs, size_t count, float got[][3])
+{
+    fg_error err = {0};
+    fg_array *array[8] = {NULL};
+    fgt_ok(fg_run(trace, outputs, count, array, &err));
+    for (size_t i = 0; i < count; i++) {
+        fgt_ok(fg_array_read(array[i], got[i], fg_type_bytes(fg_array_type(array[i])), &err));
+        fg_array_release(array[i]);
+    }
+}
+
+static void the_users_gradient_is_used(void **client)
+{
+    const float values[3] = {-2, 0.5F, 3};
+    fg_trace *trace = values_trace(*client);
+    fg_array *array = values_array(*client, &three, values);
+    const fg_tensor x = fg_input(trace, array);
+    fg_tensor out[2], d[2], second, all[4];
+    float got[4][3];
+    fg_apply(&signed_square, &x, 1, &(signed_options){2}, out);
+    fg_grad(fg_sum(fg_add(out[0], fg_mul_scalar(out[1], 10)), 0, NULL), &x, 1, &d[0]);
+    fg_grad(fg_sum(d[0], 0, NULL), &x, 1, &second);
+    fg_apply(&signed_square, &x, 1, &(signed_options){1}, out);
+    fg_grad(fg_sum(out[1], 0, NULL), &x, 1, &d[1]);
+    all[0] = out[0], all[1] = d[0], all[2] = d[1], all[3] = second;
+    run_all(trace, all, 4, got);
+    for (int i = 0; i < 3; i++) {
+        const float sign = values[i] < 0 ? -1.0F : 1.0F;
+        assert_float_equal(got[0][i], values[i] * fabsf(values[i]), 1e-6);
+        assert_float_equal(got[1][i], 2 * (2 * fabsf(values[i]) + 10 * sign), 1e-5);
+        assert_float_equal(got[2][i], sign, 1e-6);
+        assert_float_equal(got[3][i], 4 * sign, 1e-5); /* of the gradient as written */
+    }
+    fg_array_release(array);
+    fg_trace_destroy(trace);
+}
+
+static void narrow_backward(const fg_backward *g) { g->din[0] = fg_sum(g->dout[0], 0, NULL); }
+
+static void plain_forward(const void *options, const fg_tensor *in, int in_count, fg_tensor *out)
+{
+    (void)options, (void)in_count;
+    out[0] = fg_tanh(in[0]);
+}
+
+static void derivatives_have_the_inputs_types(void **client)
+{
+    static const fg_operation narrow = {
+        .name = "narrow", .output_count = 1, .forward = plain_forward, .backward = narrow_backward};
+    static const fg_operation none = {.name = "none", .output_count = 1, .forward = plain_forward};
+    static const fg_operation empty = {.name = "empty", .forward = plain_forward};
+    fg_error err = {0};
+    fg_trace *trace = values_trace(*client);
+    const fg_tensor x = fgi_trace_feed(trace, 0, &three);
+    fg_tensor y, d;
+    fg_apply(&none, &x, 1, NULL, &y);
+    fg_grad(fg_sum(y, 0, NULL), &x, 1, &d);
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_apply(&narrow, &x, 1, NULL, &y);
+    fg_grad(fg_sum(y, 0, NULL), &x, 1, &d);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message,
+                        "narrow: backward computes f32[] for input 0: expected f32[3]");
+    fg_trace_reset(trace);
+    const fg_tensor again = fgi_trace_feed(trace, 0, &three);
+    fg_apply(&empty, &again, 1, NULL, &y);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    fg_trace_destroy(trace);
+}
+
+/* ---- custom calls ---------------------------------------------------------------------------- */
+
+/* The parts of XLA's binary interface that a handler with one operand and one result needs. */
+typedef struct ffi_extension {
+    size_t struct_size;
+    int type; /* 1: metadata is asked for */
+    struct ffi_extension *next;
+} ffi_extension;
+
+typedef struct ffi_metadata {
+    size_t struct_size;
+    struct {
+        size_t struct_size;
+        ffi_extension *extensions;
+        int major, minor;
+    } version;
+    uint32_t traits;
+} ffi_metadata;
+
+typedef struct ffi_metadata_extension {
+    ffi_extension base;
+    ffi_metadata *metadata;
+} ffi_metadata_extension;
+
+typedef struct ffi_buffer {
+    size_t struct_size;
+    ffi_extension *extensions;
+    int dtype;
+    void *data;
+    int64_t rank;
+    int64_t *dims;
+} ffi_buffer;
+
+typedef struct ffi_values {
+    size_t struct_size;
+    ffi_extension *extensions;
+    int64_t size;
+    int *types;
+    void **values;
+} ffi_values;
+
+typedef struct ffi_call {
+    size_t struct_size;
+    ffi_extension *extensions;
+    const void *api, *context;
+    int stage;
+    ffi_values in, out;
+} ffi_call;
+
+static void *halve(ffi_call *call)
+{
+    if (call->extensions != NULL && call->extensions->type == 1) {
+        ffi_metadata *metadata = ((ffi_metadata_extension *)(void *)call->extensions)->metadata;
+        metadata->version.major = 0;
+        metadata->version.minor = 1;
+        return NULL;
+    }
+    const ffi_buffer *in = call->in.values[0], *out = call->out.values[0];
+    for (int64_t i = 0; i < in->dims[0]; i++)
+        ((float *)out->data)[i] = ((const float *)in->data)[i] / 2;
+    return NULL;
+}
+
+static void code_of_the_user_runs(void **client)
+{
+    const float values[3] = {-2, 0.5F, 3};
+    fg_error err = {0};
+    void *handler = NULL;
+    void *(*function)(ffi_call *) = halve;
+    memcpy(&handler, &function, sizeof handler);
+    fgt_ok(fg_client_add_handler(*client, "fgt_halve", handler, &err));
+    fg_trace *trace = values_trace(*client);
+    fg_array *array = values_array(*client, &three, values);
+    const fg_tensor x = fg_input(trace, array);
+    fg_tensor y;
+    float got[1][3];
+    fg_custom_call(&(fg_custom_call_options){.name = "fgt_halve", .types = &three, .count = 1}, &x,
+                   1, &y);
+    run_all(trace, &y, 1, got);
+    for (int i = 0; i < 3; i++)
+        assert_float_equal(got[0][i], values[i] / 2, 0);
+    const fg_tensor again = fg_input(trace, array);
+    fg_custom_call(&(fg_custom_call_options){.name = "fgt_unknown", .types = &three, .count = 1},
+                   &again, 1, &y);
+    fg_array *none = NULL;
+    assert_int_not_equal(fg_run(trace, &y, 1, &none, &err), FG_OK);
+    assert_non_null(strstr(err.message, "fgt_unknown"));
+    const fg_tensor last = fg_input(trace, array);
+    fg_custom_call(&(fg_custom_call_options){.name = "a\"b", .types = &three, .count = 1}, &last, 1,
+                   &y);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    fg_array_release(array);
+    fg_trace_destroy(trace);
+}
+
+/* ---- rematerialization ----------------------------------------------------------------------- */
+
+enum { LAYERS = 8, ROWS = 256, WIDTH = 64 };
+static const fg_type rows_type = {.dtype = FG_F32, .rank = 2, .dim = {ROWS, WIDTH}};
+static const fg_type weight_type = {.dtype = FG_F32, .rank = 2, .dim = {WIDTH, WIDTH}};
+
+static fg_tensor layer(fg_tensor x, fg_tensor w)
+{
+    const fg_tensor h = fg_tanh(fg_matmul(x, w));
+    return fg_add(x, fg_mul(fg_sin(h), fg_dropout(fg_cos(fg_matmul(h, w)), 0.1)));
+}
+
+/* The gradient of LAYERS layers; each of them, and pairs, are parts that are computed again. */
+static fg_tensor deep(fg_trace *trace, bool recomputes)
+{
+    fg_tensor x = fgi_trace_feed(trace, 0, &rows_type), d;
+    const fg_tensor w = fgi_trace_feed(trace, 1, &weight_type);
+    fg_trace_set_training(trace, true);
+    for (int i = 0; i < LAYERS; i++) {
+        if (recomputes && i % 2 == 0)
+            fg_remat_begin(trace);
+        if (recomputes)
+            fg_remat_begin(trace);
+        x = layer(x, w);
+        if (recomputes)
+            fg_remat_end(trace, &x, 1);
+        if (recomputes && i % 2 == 1)
+            fg_remat_end(trace, &x, 1);
+    }
+    fg_grad(fg_mean(fg_square(x), 0, NULL), &w, 1, &d);
+    return d;
+}
+
+static float *gradient_of(fg_client *client, bool recomputes, int64_t *out_temporary)
+{
+    fg_error err = {0};
+    fg_trace *trace = values_trace(client);
+    static float rows[ROWS * WIDTH], weight[WIDTH * WIDTH];
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        rows[i] = (float)sin(0.7 * i);
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        weight[i] = (float)(0.1 * cos(1.3 * i));
+    const fg_tensor d = deep(trace, recomputes);
+    fgi_step_program *program;
+    fgt_ok(fgi_step_program_create(trace, &d, 1, &program, &err));
+    *out_temporary = fgi_executable_cost(fgi_step_program_executable(program)).temp_bytes;
+    float *got = malloc(sizeof weight);
+    fg_array *feeds[2] = {values_array(client, &rows_type, rows),
+                          values_array(client, &weight_type, weight)};
+    fg_array *out = NULL;
+    fgt_ok(fgi_step_program_launch(program, feeds, 2, &out, NULL, &err));
+    fgt_ok(fg_array_read(out, got, sizeof weight, &err));
+    fg_array_release(out);
+    fg_array_release(feeds[0]);
+    fg_array_release(feeds[1]);
+    fgi_step_program_destroy(program);
+    fg_trace_destroy(trace);
+    return got;
+}
+
+static void the_same_numbers_with_less_memory(void **client)
+{
+    int64_t kept = 0, recomputed = 0;
+    float *a = gradient_of(*client, false, &kept), *b = gradient_of(*client, true, &recomputed);
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        assert_float_equal(b[i], a[i], 1e-5 * (1 + fabsf(a[i])));
+    print_message("temporary memory: %lld bytes, with rematerialization %lld\n", (long long)kept,
+                  (long long)recomputed);
+    assert_true(recomputed < kept * 6 / 10);
+    free(a);
+    free(b);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+static void draw_body(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                      fg_tensor *y)
+{
+    (void)self, (void)x;
+    y[0] = fg_random_uniform(fg_tensor_trace(carry[0]), FG_SCALAR);
+    next[0] = carry[0];
+}
+
+static void each_iteration_draws_its_own_numbers(void **client)
+{
+    fg_trace *trace = values_trace(*client);
+    const fg_tensor zero = fg_zeros(trace, FG_F32, FG_SCALAR);
+    fg_tensor last, y;
+    float got[1][3];
+    fg_scan(&(fg_scan_options){.carry_count = 1, .y_count = 1, .length = 3, .body = draw_body},
+            &zero, NULL, &last, &y);
+    run_all(trace, &y, 1, got);
+    assert_true(got[0][0] != got[0][1] && got[0][1] != got[0][2] && got[0][0] != got[0][2]);
+    fg_trace_destroy(trace);
+}
+
+static void remat_body(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                       fg_tensor *y)
+{
+    const bool *recomputes = self;
+    fg_trace *trace = fg_tensor_trace(carry[0]);
+    if (*recomputes)
+        fg_remat_begin(trace);
+    next[0] = fg_mul(fg_tanh(fg_add(carry[0], x[0])), fg_sin(carry[0]));
+    next[0] = fg_mul(next[0], fg_exp(next[0]));
+    if (*recomputes)
+        fg_remat_end(trace, next, 1);
+    y[0] = next[0];
+}
+
+/* Parts in a loop, and a loop in a part, with second derivatives. */
+static void loops_and_parts_nest(void **client)
+{
+    const float values[3] = {-0.2F, 0.5F, 1.3F};
+    fg_trace *trace = values_trace(*client);
+    fg_array *array = values_array(*client, &three, values);
+    const fg_tensor x = fg_input(trace, array);
+    fg_tensor all[6];
+    float got[6][3];
+    for (int i = 0; i < 3; i++) {
+        bool recomputes = i == 1;
+        const fg_tensor one = fg_ones(trace, FG_F32, FG_SCALAR);
+        fg_tensor last, y;
+        if (i == 2)
+            fg_remat_begin(trace);
+        fg_scan(&(fg_scan_options){.carry_count = 1,
+                                   .x_count = 1,
+                                   .y_count = 1,
+                                   .body = remat_body,
+                                   .self = &recomputes},
+                &one, &x, &last, &y);
+        y = fg_square(y);
+        if (i == 2)
+            fg_remat_end(trace, &y, 1);
+        fg_grad(fg_sum(y, 0, NULL), &x, 1, &all[2 * i]);
+        fg_grad(fg_sum(fg_square(all[2 * i]), 0, NULL), &x, 1, &all[2 * i + 1]);
+    }
+    run_all(trace, all, 6, got);
+    for (int i = 2; i < 6; i++)
+        values_assert(got[i], got[i % 2], 3);
+    fg_array_release(array);
+    fg_trace_destroy(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_users_gradient_is_used),
+        cmocka_unit_test(derivatives_have_the_inputs_types),
+        cmocka_unit_test(code_of_the_user_runs),
+        cmocka_unit_test(the_same_numbers_with_less_memory),
+        cmocka_unit_test(each_iteration_draws_its_own_numbers),
+        cmocka_unit_test(loops_and_parts_nest),
+    };
+    return cmocka_run_group_tests(tests, values_open_client, values_close_client);
+}
