@@ -4,11 +4,11 @@
  * contains is summed in the operand that contains it alone, or contracted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "op/op.h"
+#include "base/text.h"
 
 enum { MOST_OPERANDS = 8, LETTERS = 128 };
 
@@ -34,13 +34,14 @@ typedef struct einsum {
 
 /* ---- the equation ---------------------------------------------------------------------------- */
 
+static bool is_letter(char c) { return fgi_lower(c) >= 'a' && fgi_lower(c) <= 'z'; }
 static void skip_blanks(const char **at) { *at += strspn(*at, " "); }
 
 /* Reads the letters of a term. */
 static bool read_term(const einsum *e, const char **at, char *letter)
 {
     int n = 0;
-    for (skip_blanks(at); isalpha((unsigned char)**at) != 0; skip_blanks(at)) {
+    for (skip_blanks(at); is_letter(**at); skip_blanks(at)) {
         if (strchr(letter, **at) != NULL)
             return FAIL(e, "the letter '%c' occurs twice in a term: diagonals are not supported",
                         **at);
