@@ -30,7 +30,7 @@ endforeach()
 set_target_properties(fulgurite_recipe_shared PROPERTIES EXPORT_NAME fulgurite_recipe)
 add_library(fulgurite::fulgurite_recipe ALIAS fulgurite_recipe_shared)
 
-set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/crc32c.c base/duration.c base/error.c base/file.c base/file_content.c base/hash.c base/library.c base/map.c
+set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/crc32c.c base/duration.c base/error.c base/file.c base/file_content.c base/hash.c base/library.c base/map.c base/number.c base/rng.c
     base/resources.c base/output.c base/print.c base/reserved.c base/run_lock.c base/temporary.c base/text.c base/thread.c catalog/catalog_options.c catalog/class_counts.c catalog/draft.c data/csv_images.c data/npy_header.c
     option/choice.c option/describe.c option/fill.c option/format.c option/parse.c option/range.c option/values.c
     input/block.c input/csv_cell.c input/csv_table.c input/json_file.c

@@ -104,6 +104,36 @@ static void what_does_not_fit_is_named(void **state)
     (void)state;
 }
 
+/* hf:OWNER/NAME is the snapshot in the cache; none of these needs a device. */
+static void names_of_a_hub_are_folders_of_its_cache(void **state)
+{
+    static const struct {
+        const char *arguments, *message;
+    } rows[] = {
+        {"--model.hf=hf:acme/net --model.width=4",
+         "sets it, from ./models--acme--net/snapshots/c1/"},
+        {"--model.hf=hf:acme/net@v2", "hf:acme/net@v2: revision 'v2' is not in the cache ."},
+        {"--data.format=text --data.path=run.yaml --data.tokenizer=hf:acme/net "
+         "--data.val_fraction=0.5",
+         "models--acme--net/snapshots/c1"},
+        {"--model.hf=hf:acme", "hf:acme: revision 'main' is not in the cache ."},
+        {"--model.hf=hf:a/b/c", "expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION"},
+    };
+    const char *folder = made_folder();
+    assert_int_equal(shell(folder, "mkdir -p models--acme--net/snapshots models--acme--net/refs && "
+                                   "ln -s " RECORDED "/resnet18 models--acme--net/snapshots/c1 && "
+                                   "printf c1 > models--acme--net/refs/main"),
+                     0);
+    assert_int_equal(setenv("HF_HUB_CACHE", ".", 1) | setenv("HF_HUB_OFFLINE", "1", 1), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[512];
+        (void)snprintf(command, sizeof command, PREDICT "%s", rows[i].arguments);
+        contains(program(folder, command)->err, rows[i].message);
+    }
+    assert_int_equal(unsetenv("HF_HUB_CACHE") | unsetenv("HF_HUB_OFFLINE"), 0);
+    (void)state;
+}
+
 /* ---- export ---------------------------------------------------------------------------------- */
 
 /* A checkpoint of the recorded model, as a fit would write it. */
@@ -226,6 +256,7 @@ static void other_exports(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_of_transformers_predicts_the_same),
     cmocka_unit_test(what_does_not_fit_is_named),
+    cmocka_unit_test(names_of_a_hub_are_folders_of_its_cache),
     cmocka_unit_test(an_export_is_what_transformers_writes),
     cmocka_unit_test(other_exports),
 };

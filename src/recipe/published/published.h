@@ -17,8 +17,8 @@ typedef struct fgi_published_say {
     void *self;
 } fgi_published_say;
 
-/* Replaces hf:OWNER/NAME in model.hf and model.weights by the folder that has it, after a download
- * if need be. Errors: those of fg_hub_fetch. */
+/* Replaces hf:OWNER/NAME in model.hf, model.weights and data.tokenizer by the folder that has it,
+ * after a download if need be. Errors: those of fg_hub_fetch. */
 fg_status fgi_published_fetch(fgi_config *c, const fgi_published_say *say, fg_error *err);
 
 /* Sets model.name and the options of the model from config.json in the folder model.hf, if that is

@@ -232,7 +232,7 @@ static fg_status write_json(const char *folder, const char *name, const json_t *
 {
     char path[FGI_PATH_BYTES];
     FGI_TRY(fgi_path_put(folder, name, path, err));
-    char *text = fgi_json_text(value, JSON_INDENT(2));
+    char *text = fgi_json_text(value, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     const fg_status status =
         text != NULL ? fgi_file_write_atomic(path, text, strlen(text), err) : fgi_no_memory(err);
     fgi_free(text);

@@ -298,7 +298,7 @@ static fg_status set_options(fgi_config *c, const choice *found, json_t *config,
         if (r->option == NULL)
             continue;
         json_t *value = value_of(config, r);
-        char *text = fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *text = fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
         const fg_status status =
             text != NULL ? set_option(c, r->option, text, path, line, err) : fgi_no_memory(err);
         fgi_free(text);
@@ -336,7 +336,7 @@ static fg_status set_model(fgi_config *c, json_t *config, const char *path,
 fg_status fgi_published_fetch(fgi_config *c, const fgi_published_say *say, fg_error *err)
 {
     const fg_hub_options options = {.say = say->line, .self = say->self};
-    static const char *const keys[] = {"model.hf", "model.weights"};
+    static const char *const keys[] = {"model.hf", "model.weights", "data.tokenizer"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char *folder = NULL;
         const char *name = fg_option_string(c->values, keys[i]);
