@@ -372,8 +372,7 @@ typedef struct fg_loss_entry {
  *            blocks over a class token and the patches, with learned positions. Variables:
  *            "blocks.0.attn.qkv.weight". Source: Dosovitskiy et al. 2021, "An image is worth 16x16
  *            words"; timm's VisionTransformer.
- *   convnext, convnext_tiny, convnext_small, convnext_base, convnext_large
- *            for images of at least 32x32 pixels: four stages of 7x7 depthwise convolutions, each
+ *   convnext for images of at least 32x32 pixels: four stages of 7x7 depthwise convolutions, each
  *            followed by layer norm and an MLP of every pixel. Variables:
  *            "stages.0.blocks.0.conv_dw.weight". Source: Liu et al. 2022, "A ConvNet for the
  *            2020s"; timm's ConvNeXt.

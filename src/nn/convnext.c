@@ -125,11 +125,6 @@ static fg_tensor apply(const void *self, fg_tensor x)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-#define DROP_PATH                                                                                  \
-    FG_OPTION(convnext, drop_path, FLOAT, "0", "0..<1", "0.1",                                     \
-              "Probability of skipping the last block (stochastic depth); it increases from 0 at " \
-              "the first block.")
-
 #define OF_STAGES(member, initial_, range_, example_, help_)                                       \
     {                                                                                              \
         .name = #member, .kind = FG_OPTION_INTS, .min_count = STAGES, .max_count = STAGES,         \
@@ -141,14 +136,10 @@ static const fg_option options[] = {
     OF_STAGES(depths, "[3, 3, 9, 3]", "1..64", "[3, 3, 27, 3]", "Number of blocks in each stage."),
     OF_STAGES(widths, "[96, 192, 384, 768]", "1..65536", "[40, 80, 160, 320]",
               "Number of channels in each stage."),
-    DROP_PATH,
+    FG_OPTION(convnext, drop_path, FLOAT, "0", "0..<1", "0.1",
+              "Probability of skipping the last block (stochastic depth); it increases from 0 at "
+              "the first block."),
 };
-static const fg_option common_options[] = {DROP_PATH};
-
-#define ENTRY(its_name, its_options)                                                               \
-    {                                                                                              \
-        .name = (its_name), .help = "ConvNeXt, for images", FG_OPTIONS(its_options, convnext)      \
-    }
 
 static const fg_config_rule rules[] = {
     {.key = "depths", .option = "depths", .initial = "[3, 3, 9, 3]"},
@@ -174,46 +165,32 @@ static const fg_name_rule names[] = {
     {NULL, NULL},
 };
 
-static const fg_published published[] = {{.type = "convnext",
-                                          .architecture = "ConvNextForImageClassification",
-                                          .prefix = "convnext.",
-                                          .rules = rules,
-                                          .names = names},
-                                         {.type = NULL}};
-
 static const fg_config_rule timm_rules[] = {
     {.key = "global_pool", .expected = "\"avg\"", .initial = "\"avg\""},
     {.key = NULL},
 };
 
-const fg_model_entry fgi_convnext_row = {.entry = ENTRY("convnext", options),
-                                         .takes_images = true,
-                                         .build = build,
-                                         .apply = apply,
-                                         .published = published,
-                                         .head = "head.fc.*"};
-
-#define ROW(title, third, ...)                                                                     \
-    static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
+#define TIMM(its_name, its_options)                                                                \
     {                                                                                              \
-        const int64_t depths[] = {3, 3, third, 3}, widths[] = {__VA_ARGS__};                       \
-        convnext *m = self;                                                                        \
-        for (int i = 0; i < STAGES; i++) {                                                         \
-            m->depths[i] = depths[i];                                                              \
-            m->widths[i] = widths[i];                                                              \
-        }                                                                                          \
-        build(self, root, shape);                                                                  \
-    }                                                                                              \
-    static const fg_published published_##title[] = {                                              \
-        {.architecture = #title, .rules = timm_rules}, {.type = NULL}};                            \
-    const fg_model_entry fgi_##title##_row = {.entry = ENTRY(#title, common_options),              \
-                                              .takes_images = true,                                \
-                                              .build = build_##title,                              \
-                                              .apply = apply,                                      \
-                                              .published = published_##title,                      \
-                                              .head = "head.fc.*"}
+        .architecture = (its_name), .options = (its_options), .rules = timm_rules                  \
+    }
 
-ROW(convnext_tiny, 9, 96, 192, 384, 768);
-ROW(convnext_small, 27, 96, 192, 384, 768);
-ROW(convnext_base, 27, 128, 256, 512, 1024);
-ROW(convnext_large, 27, 192, 384, 768, 1536);
+static const fg_published published[] = {
+    {.type = "convnext",
+     .architecture = "ConvNextForImageClassification",
+     .prefix = "convnext.",
+     .rules = rules,
+     .names = names},
+    TIMM("convnext_tiny", NULL),
+    TIMM("convnext_small", "{depths: [3, 3, 27, 3]}"),
+    TIMM("convnext_base", "{depths: [3, 3, 27, 3], widths: [128, 256, 512, 1024]}"),
+    TIMM("convnext_large", "{depths: [3, 3, 27, 3], widths: [192, 384, 768, 1536]}"),
+    {.type = NULL}};
+
+const fg_model_entry fgi_convnext_row = {
+    .entry = {.name = "convnext", .help = "ConvNeXt, for images", FG_OPTIONS(options, convnext)},
+    .takes_images = true,
+    .build = build,
+    .apply = apply,
+    .published = published,
+    .head = "head.fc.*"};

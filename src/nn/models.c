@@ -26,10 +26,9 @@
     ROW(fgi_vit_base_row)                                                                          \
     ROW(fgi_vit_large_row)                                                                         \
     ROW(fgi_convnext_row)                                                                          \
-    ROW(fgi_convnext_tiny_row)                                                                     \
-    ROW(fgi_convnext_small_row)                                                                    \
-    ROW(fgi_convnext_base_row)                                                                     \
-    ROW(fgi_convnext_large_row)
+    ROW(fgi_efficientnet_row)                                                                      \
+    ROW(fgi_mobilenet_v3_large_row)                                                                \
+    ROW(fgi_mobilenet_v3_small_row)
 
 #define DECLARE(name) extern const fg_model_entry name;
 ROWS(DECLARE)

@@ -18,7 +18,7 @@
 #include "record.h"
 
 enum { SEED = 11, BATCH = 4, LENGTH = 6, VOCABULARY = 11, CLASSES = 3, STEPS = 50 };
-enum { MOST_VARIABLES = 128, MOST = 1 << 14 };
+enum { MOST_VARIABLES = 400, MOST = 1 << 21 };
 
 static fg_client *client;
 static fg_ckpt *record;
@@ -37,6 +37,8 @@ static const row rows[] = {
      true},
     {"vit", "{patch: 8, layers: 2, width: 16, heads: 2}", 16, false},
     {"convnext", "{depths: [1, 1, 2, 1], widths: [8, 12, 16, 20]}", 32, false},
+    {"efficientnet", "{width_factor: 0.25, depth_factor: 0.4}", 64, false},
+    {"mobilenet_v3_small", NULL, 32, false},
 };
 
 /* ---- counted numbers
@@ -125,7 +127,7 @@ static void set_variables(net *n)
 
 static void make_batch(net *n)
 {
-    static float image[BATCH * 32 * 32 * 3];
+    static float image[BATCH * 64 * 64 * 3];
     static int32_t token[BATCH * LENGTH], label[BATCH * LENGTH];
     fg_error err = {0};
     const int64_t side = n->row->side;
@@ -208,12 +210,14 @@ static void check_values(net *n)
     fg_error err = {0};
     out[0] = fg_model_apply(n->model, fg_input(n->trace, n->x));
     const fg_tensor loss = fg_cross_entropy(out[0], fg_input(n->trace, n->y), NULL);
-    fg_grad_variables(loss, n->variable, n->count, &out[1]);
-    fgt_ok(fg_run(n->trace, out, 1 + n->count, arrays, &err));
+    const size_t grads = fgt_record_has(record, "%s/grad", n->row->name) ? n->count : 0;
+    fg_grad_variables(loss, n->variable, grads, &out[1]);
+    fgt_ok(fg_run(n->trace, out, 1 + grads, arrays, &err));
     check_logits(n, arrays[0]);
     fg_array_release(arrays[0]);
-    for (size_t k = 0; k < n->count; k++) {
-        check_gradient(n, k, arrays[1 + k]);
+    for (size_t k = 0; k < grads; k++) {
+        if (fg_variable_kind_of(n->variable[k]) == FG_PARAMETER)
+            check_gradient(n, k, arrays[1 + k]);
         fg_array_release(arrays[1 + k]);
     }
 }
@@ -242,7 +246,8 @@ static void models_are_those_of_their_libraries(void **state)
         net n;
         begin(&n, &rows[i]);
         check_values(&n);
-        check_curve(&n);
+        if (fgt_record_has(record, "%s/curve", n.row->name))
+            check_curve(&n);
         end(&n);
     }
 }

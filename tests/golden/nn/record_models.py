@@ -59,7 +59,7 @@ def losses(model, loss_of, jitter):
     return numpy.array(out)
 
 
-def record(out, case, model, logits_of, labels, prefix="", tied=()):
+def record(out, case, model, logits_of, labels, prefix="", tied=(), gradient=True, curve=True):
     model = model.double().train()
     state = state_of(model, prefix, tied)
     with torch.no_grad():
@@ -69,7 +69,8 @@ def record(out, case, model, logits_of, labels, prefix="", tied=()):
     out[f"{case}/table"] = numpy.frombuffer(table.encode(), numpy.uint8)
     model.eval()
     out[f"{case}/logits"] = logits_of(model).detach().numpy()
-    model.train()
+    if not gradient:
+        return
     start = copy.deepcopy(model.state_dict())
 
     def loss_of(m):
@@ -80,6 +81,9 @@ def record(out, case, model, logits_of, labels, prefix="", tied=()):
     out[f"{case}/grad"] = numpy.array(
         [(t.grad * counted(1000 + i, tuple(t.shape))).sum().item() if t.grad is not None else 0
          for i, t in enumerate(state.values())])
+    if not curve:
+        return
+    model.train()
     curves = []
     for jitter in range(3):
         model.load_state_dict(start)
@@ -108,7 +112,7 @@ def language_models(out):
     sizes = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, vocab_size=VOCABULARY)
     config = transformers.LlamaConfig(**sizes, num_key_value_heads=2, intermediate_size=24, rms_norm_eps=1e-5,
                                       max_position_embeddings=16)
-    record(out, "llama", transformers.LlamaForCausalLM(config), logits_of, labels)
+    record(out, "llama", transformers.LlamaForCausalLM(config), logits_of, labels, curve=False)
     config = transformers.BertConfig(**sizes, intermediate_size=32, max_position_embeddings=8,
                                      num_labels=CLASSES, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
     record(out, "bert", transformers.BertForSequenceClassification(config),
@@ -118,14 +122,18 @@ def language_models(out):
 def image_models(out):
     labels = integers(5001, (BATCH,), CLASSES)
 
-    def images(case, side, model):
+    def images(case, side, model, **options):
         x = counted(5000, (BATCH, side, side, 3)).permute(0, 3, 1, 2)
-        record(out, case, model, lambda m: m(x), labels)
+        record(out, case, model, lambda m: m(x), labels, **options)
 
     vision = timm.models.vision_transformer.VisionTransformer
     images("vit", 16, vision(img_size=16, patch_size=8, embed_dim=16, depth=2, num_heads=2, num_classes=CLASSES))
     images("convnext", 32, timm.models.convnext.ConvNeXt(num_classes=CLASSES, depths=(1, 1, 2, 1),
                                                          dims=(8, 12, 16, 20)))
+    tiny = timm.models.efficientnet._gen_efficientnet("efficientnet_b0", channel_multiplier=0.25,
+                                                      depth_multiplier=0.4, num_classes=CLASSES)
+    images("efficientnet", 64, tiny, curve=False)
+    images("mobilenet_v3_small", 32, timm.create_model("mobilenetv3_small_100", num_classes=CLASSES), gradient=False)
 
 
 def published_names(out):
