@@ -186,7 +186,7 @@ void fgi_conv_emit_dx_of(fgi_emit *e, fgi_value k, bool reverses)
     const fgi_value dy = fgi_conv_in(e, 0);
     fgi_conv_window w = fgi_conv_window_dx(attr, &dy.type.dim[1]);
     w.is_reversed = reverses;
-    if (attr->groups > 1) {
+    if (attr->groups > 1 || !reverses) { /* for the CPU: see fgi_conv_dense_dk */
         k = transposed(&e->b, k, attr->groups);
         w.roles = FGI_CONV_Y;
         w.feature_groups = attr->groups;
