@@ -280,6 +280,49 @@ static void the_same_numbers_with_less_memory(void **client)
     free(b);
 }
 
+/* The temporary memory of the same programs compiled for a machine that is not there. */
+static void less_memory_on(const char *accelerator, const char *topology)
+{
+    fg_error err = {0};
+    fg_client *client;
+    int64_t bytes[2];
+    const fg_status status =
+        fg_client_open(&(fg_client_options){.accelerator = accelerator,
+                                            .topology = topology,
+                                            .cache_dir = fgt_cache("")},
+                       &client, &err);
+    if (status == FG_ENOTFOUND) {
+        print_message("no plugin for %s\n", accelerator);
+        skip();
+    }
+    fgt_ok(status, &err);
+    for (int i = 0; i < 2; i++) {
+        fg_trace *trace = values_trace(client);
+        const fg_tensor d = deep(trace, i == 1);
+        fgi_step_program *program;
+        fgt_ok(fgi_step_program_create(trace, &d, 1, &program, &err));
+        bytes[i] = fgi_executable_cost(fgi_step_program_executable(program)).temp_bytes;
+        fgi_step_program_destroy(program);
+        fg_trace_destroy(trace);
+    }
+    fg_client_close(client);
+    print_message("temporary memory on %s: %lld bytes, with rematerialization %lld\n", topology,
+                  (long long)bytes[0], (long long)bytes[1]);
+    assert_true(bytes[1] < bytes[0]);
+}
+
+static void less_memory_on_a_tpu(void **client)
+{
+    (void)client;
+    less_memory_on("tpu", "v5e-1");
+}
+
+static void less_memory_on_a_gpu(void **client)
+{
+    (void)client;
+    less_memory_on("cuda", "h100");
+}
+
 /* ---- loops ----------------------------------------------------------------------------------- */
 
 static void draw_body(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
@@ -358,6 +401,8 @@ int main(void)
         cmocka_unit_test(derivatives_have_the_inputs_types),
         cmocka_unit_test(code_of_the_user_runs),
         cmocka_unit_test(the_same_numbers_with_less_memory),
+        cmocka_unit_test(less_memory_on_a_tpu),
+        cmocka_unit_test(less_memory_on_a_gpu),
         cmocka_unit_test(each_iteration_draws_its_own_numbers),
         cmocka_unit_test(loops_and_parts_nest),
     };
