@@ -58,17 +58,20 @@ uint64_t fgi_rng_u64(fgi_key key, uint64_t i)
 /* The upper 24 bits, the precision of f32. */
 static double fraction(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
 
-float fgi_rng_uniform(fgi_key key, uint64_t i)
+static float uniform_of(uint32_t word) { return (float)fraction(word); }
+
+static float normal_of(uint32_t a, uint32_t b)
 {
-    return (float)fraction((uint32_t)fgi_rng_u64(key, i));
+    const double radius = fraction(a) + 0x1p-24; /* in (0, 1]: log is finite */
+    return (float)(sqrt(-2 * log(radius)) * cos(6.283185307179586 * fraction(b)));
 }
+
+float fgi_rng_uniform(fgi_key key, uint64_t i) { return uniform_of((uint32_t)fgi_rng_u64(key, i)); }
 
 float fgi_rng_normal(fgi_key key, uint64_t i)
 {
     const uint64_t bits = fgi_rng_u64(key, i);
-    const double radius = fraction((uint32_t)bits) + 0x1p-24; /* in (0, 1]: log is finite */
-    const double turn = fraction((uint32_t)(bits >> 32));
-    return (float)(sqrt(-2 * log(radius)) * cos(6.283185307179586 * turn));
+    return normal_of((uint32_t)bits, (uint32_t)(bits >> 32));
 }
 
 /* ---- permutations ---------------------------------------------------------------------------- */
@@ -151,7 +154,7 @@ static inline __attribute__((always_inline)) void inject(lanes *x0, lanes *x1,
     *x1 += schedule[(n + 1) % 3] + n;
 }
 
-/* Computes the first words of the blocks (x0, x1) in x0. */
+/* Computes the blocks of the counters (x0, x1) in place. */
 static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t schedule[3],
                                                                  lanes *x0, lanes *x1)
 {
@@ -169,6 +172,38 @@ static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t 
             mix(x0, x1, 24);
         }
         inject(x0, x1, schedule, four);
+    }
+}
+
+/* The blocks of LANES counters, starting with `first`. */
+static void blocks_from(fgi_key key, uint64_t first, lanes *out_low, lanes *out_high)
+{
+    const uint32_t schedule[3] = {key.word[0], key.word[1],
+                                  key.word[0] ^ key.word[1] ^ 0x1bd11bdau};
+    for (int i = 0; i < LANES; i++) {
+        (*out_low)[i] = (uint32_t)(first + (uint64_t)i);
+        (*out_high)[i] = (uint32_t)((first + (uint64_t)i) >> 32);
+    }
+    threefry_lanes(schedule, out_low, out_high);
+}
+
+void fgi_rng_uniform_range(fgi_key key, uint64_t first, size_t count, float *out)
+{
+    lanes low, high;
+    for (size_t at = 0; at < count; at += LANES) {
+        blocks_from(key, first + at, &low, &high);
+        for (size_t i = 0; i < LANES && at + i < count; i++)
+            out[at + i] = uniform_of(low[i]);
+    }
+}
+
+void fgi_rng_normal_range(fgi_key key, uint64_t first, size_t count, float *out)
+{
+    lanes low, high;
+    for (size_t at = 0; at < count; at += LANES) {
+        blocks_from(key, first + at, &low, &high);
+        for (size_t i = 0; i < LANES && at + i < count; i++)
+            out[at + i] = normal_of(low[i], high[i]);
     }
 }
 

@@ -29,6 +29,9 @@ uint64_t fgi_rng_u64(fgi_key key, uint64_t i);
 float fgi_rng_uniform(fgi_key key, uint64_t i);
 /* Standard normal for counter i (Box-Muller on the block's two words). */
 float fgi_rng_normal(fgi_key key, uint64_t i);
+/* The same for the counters first..first+count-1, several times faster. */
+void fgi_rng_uniform_range(fgi_key key, uint64_t first, size_t count, float *out);
+void fgi_rng_normal_range(fgi_key key, uint64_t first, size_t count, float *out);
 
 /* A permutation of 0..n-1 as a function: the place of position i. n >= 1, i < n. No memory.
  * Up to n = 64 it is Fisher and Yates' shuffle, each of the n! orders equally likely over keys, at

@@ -12,7 +12,9 @@
 #include "base/here.h"
 #include "base/number.h"
 #include "base/reserved.h"
+#include "base/resources.h"
 #include "base/rng.h"
+#include "base/thread.h"
 #include "pjrt/pjrt.h"
 #include "trace/trace.h"
 
@@ -149,24 +151,77 @@ const int *fg_variable_file_axis(const fg_variable *variable)
     return variable->has_file_axis ? variable->options.file_axis : NULL;
 }
 
-/* Initializes zeroed host memory. Random values are pure functions of (seed, name, index), so that
- * they do not depend on the order of creation. */
+/* ---- initial values -------------------------------------------------------------------------- */
+
+/* Elements of a random initial value that a thread draws. */
+typedef struct drawing {
+    const fg_variable *variable;
+    fgi_key key;
+    void *data;
+    int64_t first, last;
+    fgi_thread thread;
+    bool has_thread;
+} drawing;
+
+static void *draw(void *self)
+{
+    enum { BLOCK = 1024 };
+    const drawing *d = self;
+    const fg_init init = d->variable->options.init;
+    float numbers[BLOCK];
+    for (int64_t at = d->first; at < d->last; at += BLOCK) {
+        const size_t count = (size_t)(d->last - at < BLOCK ? d->last - at : BLOCK);
+        const bool is_uniform = init.kind == FG_INIT_UNIFORM;
+        (is_uniform ? fgi_rng_uniform_range : fgi_rng_normal_range)(d->key, (uint64_t)at, count,
+                                                                    numbers);
+        for (size_t i = 0; i < count; i++)
+            fgi_number_put(d->variable->type.dtype, d->data, (size_t)at + i,
+                           init.a *
+                               (is_uniform ? 2.0 * (double)numbers[i] - 1.0 : (double)numbers[i]));
+    }
+    return NULL;
+}
+
+/* Random values are pure functions of (seed, name, index), so that they do not depend on the order
+ * of creation or on the threads that draw them. */
+static void draw_all(const fg_variable *variable, void *data)
+{
+    enum { LEAST = 65536, MOST_THREADS = 64 }; /* elements of a thread; threads */
+    const int64_t count = fg_type_count(&variable->type), most = count / LEAST;
+    const int64_t processors = most > 1 ? fgi_cpu_count() : 1;
+    const int64_t wanted = most < processors ? most : processors;
+    const int64_t threads = wanted < 1 ? 1 : wanted < MOST_THREADS ? wanted : MOST_THREADS;
+    drawing parts[MOST_THREADS];
+    for (int64_t i = 0; i < threads; i++) {
+        drawing *part = &parts[i];
+        *part = (drawing){
+            .variable = variable,
+            .key = fgi_key_fold_text(fgi_key_from_seed(variable->options.seed), variable->name),
+            .data = data,
+            .first = count / threads * i,
+            .last = i + 1 < threads ? count / threads * (i + 1) : count};
+        part->has_thread =
+            i + 1 < threads && fgi_thread_start(&part->thread, draw, part, NULL) == FG_OK;
+        if (!part->has_thread)
+            (void)draw(part);
+    }
+    for (int64_t i = 0; i < threads; i++)
+        if (parts[i].has_thread)
+            fgi_thread_join(parts[i].thread);
+}
+
+/* Initializes zeroed host memory. */
 static void initialise(const fg_variable *variable, void *data)
 {
     const fg_init init = variable->options.init;
     const int64_t count = fg_type_count(&variable->type);
-    const fg_dtype dtype = variable->type.dtype;
-    const fgi_key key =
-        fgi_key_fold_text(fgi_key_from_seed(variable->options.seed), variable->name);
-    for (int64_t i = 0; i < count && init.kind != FG_INIT_ZEROS; i++) {
-        double value = init.a;
-        if (init.kind == FG_INIT_UNIFORM)
-            value = init.a * (2.0 * (double)fgi_rng_uniform(key, (uint64_t)i) - 1.0);
-        else if (init.kind == FG_INIT_NORMAL)
-            value = init.a * (double)fgi_rng_normal(key, (uint64_t)i);
-        fgi_number_put(dtype, data, (size_t)i, value);
-    }
+    if (init.kind == FG_INIT_UNIFORM || init.kind == FG_INIT_NORMAL)
+        draw_all(variable, data);
+    for (int64_t i = 0; i < count && init.kind == FG_INIT_CONSTANT; i++)
+        fgi_number_put(variable->type.dtype, data, (size_t)i, init.a);
 }
+
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static fg_status lost(const fg_variable *variable, fg_error *err)
 {

@@ -199,6 +199,24 @@ static void permuting_a_range_is_permuting_each(void **state)
         }
 }
 
+/* Also across the limit of 32 bits of a counter, and without writing past the end. */
+static void drawing_a_range_is_drawing_each(void **state)
+{
+    static const uint64_t firsts[] = {0, 5, 0xfffffff7, UINT64_C(0x123456789a)};
+    const fgi_key key = fgi_key_from_seed(9);
+    for (size_t f = 0; f < sizeof firsts / sizeof firsts[0]; f++)
+        for (size_t count = 0; count < 70; count += 3) {
+            float uniform[70] = {0}, normal[70] = {0};
+            fgi_rng_uniform_range(key, firsts[f], count, uniform);
+            fgi_rng_normal_range(key, firsts[f], count, normal);
+            for (size_t i = 0; i < count; i++) {
+                assert_true(uniform[i] == fgi_rng_uniform(key, firsts[f] + i));
+                assert_true(normal[i] == fgi_rng_normal(key, firsts[f] + i));
+            }
+            assert_true(uniform[count] == 0 && normal[count] == 0);
+        }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threefry_known_answers),
     cmocka_unit_test(keys_and_words_are_low_word_first),
@@ -208,5 +226,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_permutations_are_fair),
     cmocka_unit_test(orders_pass_chi_squared_tests),
     cmocka_unit_test(permuting_a_range_is_permuting_each),
+    cmocka_unit_test(drawing_a_range_is_drawing_each),
 };
 FGT_MAIN(tests)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/rng.h"
 #include "trace/program.h"
 #include "train/weights/weight_files.h"
 
@@ -161,10 +162,11 @@ static void variables_need_a_name_and_all_bytes(void **state)
     fg_variable_destroy(v);
 }
 
-/* No value is repeated after 2^16 others. */
+/* No value is repeated after 2^16 others, and each is a function of its index, whichever thread
+ * draws it. */
 static void uniform_values_are_not_repeated(void **state)
 {
-    enum { COUNT = 100000 };
+    enum { COUNT = 200017 };
     static float value[COUNT];
     const fg_type type = {FG_F32, 1, {COUNT}};
     const fg_variable_options options = {.init = {FG_INIT_UNIFORM, 2}};
@@ -177,9 +179,12 @@ static void uniform_values_are_not_repeated(void **state)
     int same = 0;
     for (int i = 65536; i < COUNT; i++)
         same += value[i] == value[i - 65536];
-    assert_true(same < 10);
-    for (int i = 0; i < COUNT; i++)
+    assert_true(same < 20);
+    const fgi_key key = fgi_key_fold_text(fgi_key_from_seed(0), "v");
+    for (int i = 0; i < COUNT; i++) {
         assert_true(value[i] >= -2 && value[i] < 2);
+        assert_true(value[i] == 2 * (2 * fgi_rng_uniform(key, (uint64_t)i) - 1));
+    }
 }
 
 /* A variance of a^2, values that differ from each other, and by all bits of the seed. */
