@@ -70,7 +70,73 @@ FG_API fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *opti
 typedef fg_adam_options fg_adamw_options;
 FG_API fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options);
 
-/* The name of its row: "sgd", "adam", "adamw", or that of a custom one. */
+/* The optimizer with that name, and options as in a configuration (docs/config.md):
+ * fg_optimizer_named(root, "lion", "{lr: 1e-4, weight_decay: 0.1}"). options may be NULL. Errors,
+ * kept in root: as above, FG_ENOTFOUND (unknown name). Besides the three above (t: number of the
+ * update, starting at 1; beta1, beta2: betas; "decoupled" weight decay: p = (1 - lr weight_decay) p
+ * before the update, else it is added to g as above):
+ *
+ * nadam: Adam with Nesterov momentum (b_t = beta1 (1 - 0.96^(0.004 t) / 2), B_t = b_1 b_2 ... b_t):
+ *   p = p - lr ((1 - b_t) g / (1 - B_t) + b_(t+1) m / (1 - B_(t+1)))
+ *           / (sqrt(s / (1 - beta2^t)) + eps)
+ *   Source: Dozat 2016, "Incorporating Nesterov momentum into Adam"; PyTorch's NAdam.
+ * rmsprop: s = alpha s + (1 - alpha) g^2,   v = momentum v + g / (sqrt(s) + eps),   p = p - lr v;
+ *   centered: s minus the square of the average of g. Source: Tieleman and Hinton 2012; PyTorch.
+ * adagrad: s = s + g^2,   p = p - lr g / (sqrt(s) + eps). Source: Duchi et al. 2011, "Adaptive
+ *   subgradient methods for online learning and stochastic optimization"; PyTorch.
+ * adafactor: Adam's second moment of a matrix [m,n] is r c / mean(r), where r[m,1] and c[1,n] are
+ *   running means of g^2 over rows and columns (of a convolution: over its channels), with
+ *   1 - beta2 = t^-0.8; u = g / sqrt(second moment);
+ *   p = p - max(eps, rms(p)) min(lr, 1 / sqrt(t)) u / max(1, rms(u)); decoupled.
+ *   Source: Shazeer and Stern 2018, "Adafactor: adaptive learning rates with sublinear memory
+ *   cost"; PyTorch.
+ * lamb: u = Adam's step + weight_decay p,   p = p - lr u |p| / |u|. Source: You et al. 2020, "Large
+ *   batch optimization for deep learning: training BERT in 76 minutes"; optax.
+ * lars: g = g trust_coefficient |p| / |g| (not for biases and norms, which have less than two
+ *   dimensions),   v = momentum v + lr g,   p = p - v; with nesterov: p - (lr g + momentum v).
+ *   Source: You et al. 2017, "Large batch training of convolutional networks"; optax.
+ * lion: p = p - lr sign(beta1 m + (1 - beta1) g),   m = beta2 m + (1 - beta2) g; decoupled.
+ *   Source: Chen et al. 2023, "Symbolic discovery of optimization algorithms"; optax.
+ * muon: of matrices [m,n] (a convolution: n output channels): v = momentum v + (1 - momentum) g,
+ *   p = p - 0.2 sqrt(max(m, n)) lr U, where U is (1 - momentum) g + momentum v with its singular
+ *   values moved to about 1; adamw for other parameters; decoupled. Source: Jordan et al. 2024,
+ *   "Muon"; Liu et al. 2025, "Muon is scalable for LLM training"; PyTorch. */
+FG_API fg_optimizer *fg_optimizer_named(fg_module *root, const char *name, const char *options);
+
+/* Groups of parameters whose options differ from the optimizer's. */
+typedef struct fg_optimizer_groups {
+    /* Options by pattern, {"head.*", "{lr: 1e-2}"}: any of the optimizer's options, for the
+     * parameters whose names match ('*' matches any text, including dots). If several patterns
+     * match, all of them apply, later ones last. At most 64                            [none] */
+    fg_string_map groups;
+    /* "none", or "bias_and_norm": weight_decay is 0 for parameters with fewer than two dimensions,
+     * unless a pattern sets it                                                       ["none"] */
+    const char *no_decay;
+    /* The learning rate of each layer is this fraction of that of the layer after it, 0 <
+     * layer_decay <= 1. The layers are the modules with a number in their name ("h.3" of
+     * "h.3.attn.weight"), what is before the first and what is after the last, which has the full
+     * learning rate; without numbers, all modules. Source: Clark et al. 2020, "ELECTRA"; Bao et al.
+     * 2022, "BEiT"                                                                       [1] */
+    double layer_decay;
+    uint64_t reserved[4];
+} fg_optimizer_groups;
+/* Sets the groups, instead of those before: call it after creating the optimizer, before setting a
+ * learning rate and before tracing. The learning rate of a group keeps its ratio to the optimizer's
+ * when a schedule, lr_scaling or fg_optimizer_set_lr changes that. Frozen parameters
+ * (fg_module_freeze) belong to groups too. Errors: FG_EINVAL (an option or its value, as when the
+ * optimizer is created; more than 64 patterns; layer_decay; a learning rate in a group if that of
+ * the optimizer is 0), FG_ENOTFOUND (a pattern matches no parameter), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_optimizer_set_groups(fg_optimizer *optimizer,
+                                                     const fg_optimizer_groups *groups,
+                                                     fg_error *err);
+
+/* Writes how many parameters each rule of these groups has: "'head.*' {lr: 1e-2}: 2 parameters (650
+ * elements)". Truncated to `size` bytes; returns out. */
+FG_API const char *fg_optimizer_describe_groups(const fg_optimizer *optimizer,
+                                                const fg_optimizer_groups *groups, char *out,
+                                                size_t size);
+
+/* The name of its row: "sgd", or that of a custom one. */
 FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -78,7 +144,7 @@ FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 /* The update of one parameter, passed to a row's functions while the program is traced. */
 typedef struct fg_update fg_update;
 
-enum { FG_MOST_MOMENTS = 2 };
+enum { FG_MOST_MOMENTS = 3 };
 /* An optimizer: a constant row, which may be registered (registry.h) and must outlive the
  * optimizers that use it. Options of these names are read by the library: `lr` and `weight_decay`,
  * and the decay rate of the first moment, which schedules change: `momentum`, or the first of the
@@ -87,6 +153,9 @@ typedef struct fg_optimizer_entry {
     fg_entry entry;                       /* with the struct of its options */
     const char *momentum;                 /* another name of the option `momentum`  [none] */
     const char *moments[FG_MOST_MOMENTS]; /* names of its moments, "exp_avg"; NULL: fewer */
+    /* Sets the shape of a moment, which is the parameter's before, or returns false: a parameter of
+     * this type does not have it. NULL: all parameters have all moments, with their shape. */
+    bool (*moment_type)(const void *options, int moment, fg_type *type);
     bool has_optional_momentum; /* the first moment exists only if the momentum is not 0 or a
                                    schedule sets it                                       [false] */
     /* Whether updates use fg_update_step: parameters that were skipped by some updates then have a
@@ -236,20 +305,42 @@ FG_API void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool o
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 
-/* A schedule of learning rate and momentum: a row and its options. All zero: both are constant.
- * Copy it by assignment. */
+/* A schedule of learning rate and momentum: the name of a built-in one, or a row and its options.
+ * All zero: both are constant. Copy it by assignment. Spans the run by its name alone:
+ *   const fg_schedule cosine = {.name = "cosine", .text = "{final: 0.1}", .warmup.count = 500};
+ * The learning rate at step t (starting at 0, after the warm-up) of T, as a fraction of the
+ * optimizer's; options and defaults are in docs/config.md:
+ *
+ * constant: 1. onecycle: see below. linear: 1 - t/T. polynomial: (1 - t/T)^power.
+ * step: gamma^floor(t / step_size). multistep: gamma^n after n milestones. exponential: gamma^t.
+ *   Source: PyTorch's LinearLR, PolynomialLR, StepLR, MultiStepLR, ExponentialLR.
+ * cosine: (1 + cos(pi t/T)) / 2; in each of several cycles, whose lengths grow by cycle_mult.
+ *   Source: Loshchilov and Hutter 2017, "SGDR"; PyTorch's CosineAnnealingWarmRestarts.
+ * inverse_sqrt: 1 / sqrt(1 + t / timescale). Source: Vaswani et al. 2017, section 5.3.
+ * wsd: 1, then 1 - sqrt(s) over the last fraction `decay` of the run, of which s is done.
+ *   Source: Hu et al. 2024, "MiniCPM"; Hägele et al. 2024.
+ * plateau: gamma^n after n times that trainer.monitor did not improve in `patience` validations.
+ *   Source: PyTorch's ReduceLROnPlateau.
+ * linear, polynomial, cosine and wsd end at `final` [0]; plateau does not fall below it. */
 typedef struct fg_schedule {
-    const struct fg_schedule_entry *row; /* NULL: constant */
+    const struct fg_schedule_entry *row; /* NULL: that of `name` */
     /* The row's struct, where 0 means the default, borrowed until a function that keeps the
      * schedule has copied it                                                [NULL: all defaults] */
     const void *options;
     bool is_complete; /* options has no defaults: 0 means 0. It is borrowed for as long as the
                          schedule is used                                                [false] */
+    const char *name; /* of a built-in schedule, if there is no row             ["constant"] */
+    const char *text; /* its options, as in a configuration                         [NULL: none] */
+    /* Steps in which the learning rate rises linearly from 0, before those of the schedule: a
+     * count, or a fraction of the run                                                  [none] */
+    fg_amount warmup;
     uint64_t reserved[2];
 } fg_schedule;
 
+enum { FG_SCHEDULE_STATE = 4 };
 /* A registered schedule (registry.h): a constant row. Its functions are pure: learning rate and
- * momentum depend only on the step, so that a resumed run continues exactly. */
+ * momentum depend only on the step and, with `observe`, on the values of a metric, so that a
+ * resumed run continues exactly. */
 typedef struct fg_schedule_entry {
     fg_entry entry;  /* with the struct of its options */
     bool is_endless; /* the number of steps has no effect, so a run needs no end [false] */
@@ -261,6 +352,11 @@ typedef struct fg_schedule_entry {
     /* The momentum (Adam: beta1) at a step; NaN, or NULL instead of a function: the schedule does
      * not change it. */
     double (*momentum)(const void *options, double momentum, int64_t step, int64_t total_steps);
+    /* Of a schedule that follows a metric: takes each value of the Trainer's `monitor`; higher:
+     * whether higher values are better. state[0] is the factor of the learning rate; state is {1,
+     * NaN, 0, 0} before the first value, and part of checkpoints, as "optimizer.schedule" (f64).
+     * NULL: it follows none. */
+    void (*observe)(const void *options, double *state, double value, bool higher);
     void (*reserved[2])(void); /* must be NULL */
 } fg_schedule_entry;
 

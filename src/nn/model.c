@@ -137,28 +137,14 @@ static bool check_input(fg_module *root, const char *name, const fg_model_option
     return fg_module_error(root, NULL) == FG_OK;
 }
 
-/* Values of the row's options: those given as text, defaults for the others. */
-static fg_option_values *values_of(fg_module *root, const fg_entry *entry, const char *text)
-{
-    fg_option_values *values = NULL;
-    fg_error err = {0};
-    fg_status status =
-        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, &err);
-    if (status == FG_OK)
-        status = fg_option_set_all(values, text, NULL, &err);
-    if (status == FG_OK)
-        return values;
-    fg_module_fail(root, &err);
-    fg_option_values_destroy(values);
-    return NULL;
-}
-
 /* Fills the row's struct, and builds the layers. */
 static void build(fg_model *m, const fg_model_options *o)
 {
     const fg_entry *entry = &m->entry->entry;
     fg_error err = {0};
-    fg_option_values *own = o->values == NULL ? values_of(m->root, entry, o->options) : NULL;
+    fg_option_values *own = NULL;
+    if (o->values == NULL && fgi_entry_values(entry, o->options, &own, &err) != FG_OK)
+        fg_module_fail(m->root, &err);
     const fg_option_values *values = o->values != NULL ? o->values : own;
     if (values != NULL && fgi_row_create(entry, values, &m->self, &err) != FG_OK)
         fg_module_fail(m->root, &err);

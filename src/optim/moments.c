@@ -6,11 +6,13 @@
  * updates that left the parameter unchanged. The latter count exists only if there were any.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "op/op.h"
 #include "optim/optimizer.h"
 #include "trace/trace.h"
 
@@ -23,7 +25,7 @@ static fg_status create_variable(const fg_optimizer *o, const char *kind, size_t
     fg_variable_options options = {.kind = FG_STATE};
     const fg_variable *parameter = o->parameters[index];
     const int *axis = fg_variable_file_axis(parameter);
-    if (axis != NULL && type->rank > 0) /* as files store the dimensions of the parameter */
+    if (axis != NULL && type->rank == fg_variable_type(parameter)->rank) /* as files store it */
         memcpy(options.file_axis, axis, sizeof options.file_axis);
     fgi_buf name = {0};
     fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
@@ -34,17 +36,21 @@ static fg_status create_variable(const fg_optimizer *o, const char *kind, size_t
     return status;
 }
 
-/* Creates the moment of one parameter unless it exists. */
+/* Creates the moment of one parameter unless it exists, or the parameter does not have it. Moments
+ * of the parameter's shape are sharded like it; others are small and replicated. */
 static fg_status fill_moment(fg_optimizer *o, int m, size_t index, fg_error *err)
 {
     fg_variable **out = &o->moment[m][index];
-    fg_type type = *fg_variable_type(o->parameters[index]);
-    if (type.dtype != FG_F64) /* not bf16: an increment of 0.1 % is below its precision */
-        type.dtype = FG_F32;
-    if (*out != NULL)
+    const fg_type *parameter = fg_variable_type(o->parameters[index]);
+    fg_type type = *parameter;
+    if (*out != NULL || (o->row->moment_type != NULL &&
+                         !o->row->moment_type(fgi_optimizer_group(o, index)->options, m, &type)))
         return FG_OK;
+    /* not bf16: an increment of 0.1 % is below its precision */
+    type.dtype = parameter->dtype == FG_F64 ? FG_F64 : FG_F32;
     FGI_TRY(create_variable(o, o->row->moments[m], index, &type, out, err));
-    fgi_variable_follow(*out, o->parameters[index]);
+    if (fgi_same_shape(&type, parameter))
+        fgi_variable_follow(*out, o->parameters[index]);
     return FG_OK;
 }
 
@@ -62,13 +68,18 @@ fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err)
 
 bool fgi_optimizer_counts(const fg_optimizer *o)
 {
-    return o->moment[0] != NULL && o->row->counts_updates != NULL &&
-           o->row->counts_updates(o->options);
+    bool has_moments = false;
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        has_moments = has_moments || o->moment[m] != NULL;
+    return has_moments && o->row->counts_updates != NULL && o->row->counts_updates(o->base.options);
 }
 
 bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index)
 {
-    return o->moment[0] != NULL && o->moment[0][index] != NULL;
+    bool has_moments = false;
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        has_moments = has_moments || (o->moment[m] != NULL && o->moment[m][index] != NULL);
+    return has_moments;
 }
 
 fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err)
@@ -89,29 +100,47 @@ static fg_status set_missed(fg_optimizer *o, size_t index, int32_t step, fg_erro
 fg_status fgi_optimizer_begin_parameter(fg_optimizer *o, size_t index, fg_error *err)
 {
     int32_t step = 0;
-    if (o->moment[0] == NULL || o->moment[0][index] != NULL)
+    if (fgi_optimizer_has_moments(o, index))
         return FG_OK;
     for (int m = 0; m < FGI_MOMENTS; m++)
         if (o->moment[m] != NULL)
             FGI_TRY(fill_moment(o, m, index, err));
+    if (!fgi_optimizer_has_moments(o, index))
+        return FG_OK;
     FGI_TRY(fgi_variable_read_as(o->step, &step, sizeof step, "optimizer",
                                  err)); /* once for each parameter */
     return set_missed(o, index, step, err);
 }
 
+void fgi_optimizer_free_moments(fg_optimizer *o)
+{
+    for (int m = 0; m < FGI_MOMENTS; m++) {
+        for (size_t i = 0; o->moment[m] != NULL && i < o->parameter_count; i++)
+            fg_variable_destroy(o->moment[m][i]);
+        fgi_free(o->moment[m]);
+        o->moment[m] = NULL;
+    }
+}
+
 void fgi_optimizer_free_variables(fg_optimizer *o)
 {
-    for (size_t i = 0; o->parameters != NULL && i < o->parameter_count; i++) {
-        for (int m = 0; m < FGI_MOMENTS; m++)
-            if (o->moment[m] != NULL)
-                fg_variable_destroy(o->moment[m][i]);
-        if (o->missed != NULL)
-            fg_variable_destroy(o->missed[i]);
-    }
-    for (int m = 0; m < FGI_MOMENTS; m++)
-        fgi_free(o->moment[m]);
+    fgi_optimizer_free_moments(o);
+    for (size_t i = 0; o->missed != NULL && i < o->parameter_count; i++)
+        fg_variable_destroy(o->missed[i]);
     fgi_free(o->missed);
     fg_variable_destroy(o->step);
+    fg_variable_destroy(o->observed);
+}
+
+fg_status fgi_optimizer_add_observed(fg_optimizer *o, fg_error *err)
+{
+    const double first[FG_SCHEDULE_STATE] = {1, (double)NAN};
+    const fg_type type = {FG_F64, 1, {FG_SCHEDULE_STATE}};
+    if (o->observed != NULL)
+        return FG_OK;
+    FGI_TRY(fg_variable_create("optimizer.schedule", &type,
+                               &(fg_variable_options){.kind = FG_STATE}, &o->observed, err));
+    return fg_variable_set(o->observed, first, sizeof first, err);
 }
 
 /* ---- access ---------------------------------------------------------------------------------- */
@@ -132,7 +161,7 @@ static size_t count_list(const fg_optimizer *o, fg_variable *const *list, size_t
 size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
 {
     fg_variable *found = NULL;
-    size_t count = 1 + fgi_guard_variable_count(&optimizer->guard);
+    size_t count = 1 + (optimizer->observed != NULL) + fgi_guard_variable_count(&optimizer->guard);
     for (int m = 0; m < FGI_MOMENTS; m++)
         count += count_list(optimizer, optimizer->moment[m], SIZE_MAX, &found);
     return count + count_list(optimizer, optimizer->missed, SIZE_MAX, &found);
@@ -144,6 +173,8 @@ fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t inde
     if (index == 0)
         return optimizer->step;
     index--;
+    if (optimizer->observed != NULL && index-- == 0)
+        return optimizer->observed;
     for (int m = 0; m <= FGI_MOMENTS && found == NULL; m++) {
         fg_variable *const *list = m < FGI_MOMENTS ? optimizer->moment[m] : optimizer->missed;
         const size_t count = count_list(optimizer, list, index, &found);

@@ -36,30 +36,43 @@ fg_tensor fgi_launch_value(const fg_update *u, const fgi_number *number)
     return fg_add(fg_cast(high, FG_F64), fg_cast(low, FG_F64));
 }
 
-/* The scalars that depend on the learning rate. */
+/* The scalars that depend on the learning rate, of every group. */
 static void set_lr_now(fg_optimizer *o, double lr)
 {
     o->lr_now = lr;
-    fgi_number_set(&o->scalars.lr, lr);
-    fgi_number_set(&o->scalars.keep, 1 - lr * o->hyper.weight_decay);
+    for (size_t i = 0; i <= o->group_count; i++) {
+        fgi_group *g = i < o->group_count ? &o->groups[i] : &o->base;
+        fgi_number_set(&g->scalars.lr, lr * g->lr_factor);
+        fgi_number_set(&g->scalars.keep, 1 - lr * g->lr_factor * g->hyper.weight_decay);
+    }
+}
+
+/* The momentum and the other scalars. */
+static void set_momentum_now(fg_optimizer *o)
+{
+    const fgi_optimizer_place *at = &o->place;
+    for (size_t i = 0; i <= o->group_count; i++) {
+        fgi_group *g = i < o->group_count ? &o->groups[i] : &o->base;
+        fgi_launch_scalars *s = &g->scalars;
+        const double momentum =
+            fg_schedule_momentum(&at->schedule, g->hyper.momentum, at->step_now, at->total_steps);
+        o->momentum_now = momentum; /* at last that of the optimizer */
+        fgi_number_set(&s->momentum, momentum);
+        fgi_number_set(&s->rest, 1 - momentum);
+        fgi_number_set(&s->weight_decay, g->hyper.weight_decay);
+        fgi_number_set(&s->decay_rate[0], -log(momentum) / 2);
+        fgi_number_set(&s->decay_rate[1], -log(g->hyper.decay) / 2);
+    }
 }
 
 /* The hyperparameters at step_now. */
 static void refresh(fg_optimizer *o)
 {
-    const fgi_hyper *h = &o->hyper;
-    fgi_launch_scalars *s = &o->scalars;
-    set_lr_now(o, fg_schedule_lr(&o->place.schedule, h->lr * o->place.lr_factor, o->place.step_now,
-                                 o->place.total_steps));
-    o->momentum_now = fg_schedule_momentum(&o->place.schedule, h->momentum, o->place.step_now,
-                                           o->place.total_steps);
-    fgi_number_set(&s->momentum, o->momentum_now);
-    fgi_number_set(&s->rest, 1 - o->momentum_now);
-    fgi_number_set(&s->weight_decay, h->weight_decay);
-    fgi_number_set(&s->decay_rate[0], -log(o->momentum_now) / 2);
-    fgi_number_set(&s->decay_rate[1], -log(h->decay) / 2);
-    o->guard.number.value.s32 =
-        (int32_t)(o->place.step_now < INT32_MAX ? o->place.step_now + 1 : INT32_MAX);
+    const fgi_optimizer_place *at = &o->place;
+    const double peak = o->base.hyper.lr * at->lr_factor * at->observed;
+    set_lr_now(o, fg_schedule_lr(&at->schedule, peak, at->step_now, at->total_steps));
+    set_momentum_now(o);
+    o->guard.number.value.s32 = (int32_t)(at->step_now < INT32_MAX ? at->step_now + 1 : INT32_MAX);
 }
 
 void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
@@ -82,7 +95,7 @@ static void count_step(fg_optimizer *o)
 
 void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr)
 {
-    optimizer->hyper.lr = lr;
+    optimizer->base.hyper.lr = lr;
     refresh(optimizer);
 }
 
@@ -96,7 +109,8 @@ void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor)
 
 double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
 {
-    return fg_schedule_lr(&o->place.schedule, o->hyper.lr, o->place.step_now, o->place.total_steps);
+    return fg_schedule_lr(&o->place.schedule, o->base.hyper.lr * o->place.observed,
+                          o->place.step_now, o->place.total_steps);
 }
 
 void fgi_optimizer_return(fg_optimizer *o, const fgi_optimizer_place *place)
@@ -113,7 +127,7 @@ double fg_optimizer_momentum(const fg_optimizer *optimizer) { return optimizer->
 
 double fg_optimizer_weight_decay(const fg_optimizer *optimizer)
 {
-    return optimizer->hyper.weight_decay;
+    return optimizer->base.hyper.weight_decay;
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -125,9 +139,11 @@ static void destroy(void *object)
         return;
     fgi_optimizer_free_variables(o);
     fgi_guard_fini(&o->guard);
+    fgi_optimizer_free_groups(o);
+    fg_option_values_destroy(o->values);
     fgi_free(o->has_warned);
     fgi_free(o->parameters);
-    fgi_free(o->options);
+    fgi_free(o->base.options);
     fgi_free(o);
 }
 
@@ -161,45 +177,69 @@ static fg_status take_parameters(fg_optimizer *o, fg_module *root, fg_error *err
 }
 
 /* The member of an option that is a number, or the first number of a pair; NULL: there is none. */
-static double *member_of(const fg_optimizer *o, const char *name)
+static double *member_of(const fg_entry *entry, void *options, const char *name)
 {
-    const fg_entry *entry = &o->row->entry;
     for (size_t i = 0; i < entry->option_count; i++) {
         const fg_option *option = &entry->options[i];
         const bool is_pair = option->kind == FG_OPTION_FLOATS && option->min_count == 2;
         if (strcmp(option->name, name) == 0 && (option->kind == FG_OPTION_FLOAT || is_pair))
-            return (double *)((char *)o->options + option->offset);
+            return (double *)((char *)options + option->offset);
     }
     return NULL;
 }
 
-static double *momentum_of(const fg_optimizer *o)
+static double *momentum_of(const fg_optimizer_entry *row, void *options)
 {
-    double *member = member_of(o, o->row->momentum != NULL ? o->row->momentum : "momentum");
-    return member != NULL ? member : member_of(o, "betas");
+    const char *name = row->momentum != NULL ? row->momentum : "momentum";
+    double *member = member_of(&row->entry, options, name);
+    return member != NULL ? member : member_of(&row->entry, options, "betas");
 }
 
-static fgi_hyper hyper_of(const fg_optimizer *o)
+fgi_hyper fgi_optimizer_hyper(const fg_optimizer_entry *row, void *options)
 {
-    const double *lr = member_of(o, "lr"), *weight_decay = member_of(o, "weight_decay"),
-                 *momentum = momentum_of(o), *betas = member_of(o, "betas");
+    const fg_entry *entry = &row->entry;
+    const double *lr = member_of(entry, options, "lr"), *momentum = momentum_of(row, options),
+                 *weight_decay = member_of(entry, options, "weight_decay"),
+                 *betas = member_of(entry, options, "betas");
     return (fgi_hyper){.lr = lr != NULL ? *lr : 1e-3,
                        .momentum = momentum != NULL ? *momentum : 0,
                        .decay = betas != NULL ? betas[1] : 0,
                        .weight_decay = weight_decay != NULL ? *weight_decay : 0};
 }
 
+const fgi_group *fgi_optimizer_group(const fg_optimizer *o, size_t index)
+{
+    return o->groups != NULL ? &o->groups[o->group_of[index]] : &o->base;
+}
+
 static fg_status check(const fg_optimizer *o, fg_error *err)
 {
-    return o->row->check != NULL ? o->row->check(o->options, err) : FG_OK;
+    return o->row->check != NULL ? o->row->check(o->base.options, err) : FG_OK;
+}
+
+/* Whether a group has a momentum. */
+static bool has_momentum(const fg_optimizer *o)
+{
+    bool has = o->base.hyper.momentum != 0;
+    for (size_t i = 0; i < o->group_count; i++)
+        has = has || o->groups[i].hyper.momentum != 0;
+    return has;
 }
 
 /* Creates the moments of the parameters that are trainable now. */
 static fg_status add_moments(fg_optimizer *o, fg_error *err)
 {
     for (int m = 0; m < FGI_MOMENTS && o->row->moments[m] != NULL; m++)
-        if (m > 0 || !o->row->has_optional_momentum || o->hyper.momentum != 0)
+        if (m > 0 || !o->row->has_optional_momentum || has_momentum(o))
             FGI_TRY(fgi_optimizer_add_moment(o, m, err));
+    return FG_OK;
+}
+
+fg_status fgi_optimizer_regroup(fg_optimizer *o, fg_error *err)
+{
+    fgi_optimizer_free_moments(o);
+    FGI_TRY(add_moments(o, err));
+    refresh(o);
     return FG_OK;
 }
 
@@ -210,10 +250,13 @@ static fg_status fill(fg_optimizer *o, const void *given, const fg_option_values
     const fg_entry *entry = &o->row->entry;
     FGI_TRY_RESERVED(fg_optimizer_entry, o->row, err);
     FGI_TRY_RESERVED(fg_entry, entry, err);
-    FGI_TRY(values != NULL ? fgi_row_create(entry, values, &o->options, err)
-                           : fgi_row_of(entry, given, &o->options, err));
-    o->place.lr_factor = 1;
-    o->hyper = hyper_of(o);
+    FGI_TRY(values != NULL ? fg_option_values_select(values, NULL, entry, &o->values, err)
+                           : fgi_row_values(entry, given, &o->values, err));
+    FGI_TRY(fgi_row_create(entry, o->values, &o->base.options, err));
+    if (given != NULL)
+        fgi_row_keep_others(entry, given, o->base.options);
+    o->place.lr_factor = o->place.observed = o->base.lr_factor = 1;
+    o->base.hyper = fgi_optimizer_hyper(o->row, o->base.options);
     const fg_status status = check(o, err);
     if (status == FG_OK || values == NULL)
         return status == FG_OK ? FG_OK : fgi_context(err, status, "%s", entry->name);
@@ -264,6 +307,23 @@ fg_optimizer *fg_optimizer_create_with(fg_module *root, const fg_optimizer_entry
     return create(root, row, NULL, values);
 }
 
+fg_optimizer *fg_optimizer_named(fg_module *root, const char *name, const char *options)
+{
+    fg_error error = {0};
+    fg_option_values *values = NULL;
+    fg_optimizer *o = NULL;
+    if (root == NULL || fg_module_error(root, NULL) != FG_OK)
+        return NULL;
+    const fg_entry *entry =
+        fgi_entry_find(fgi_optimizer_rows, fgi_optimizer_row_count, "optimizer", name, &error);
+    if (entry != NULL && fgi_entry_values(entry, options, &values, &error) == FG_OK)
+        o = create(root, (const fg_optimizer_entry *)entry, NULL, values);
+    else
+        fg_module_fail(root, &error);
+    fg_option_values_destroy(values);
+    return o;
+}
+
 fg_optimizer *fgi_optimizer_create(fg_module *root, const fg_optimizer_entry *row,
                                    fgi_reserved reserved)
 {
@@ -290,19 +350,48 @@ fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t ind
 
 fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg_error *err)
 {
-    double *member = momentum_of(optimizer), unused;
+    fg_optimizer *o = optimizer;
+    double *member = momentum_of(o->row, o->base.options), unused;
     if (!(momentum >= 0 && momentum < 1))
         return fgi_fail(err, FG_EINVAL, "momentum is %g: expected 0 <= momentum < 1", momentum);
     member = member != NULL ? member : &unused;
     *member = momentum;
-    fg_status status = check(optimizer, err);
+    fg_status status = check(o, err);
     if (status == FG_OK && momentum != 0)
-        status = fgi_optimizer_add_moment(optimizer, 0, err);
+        status = fgi_optimizer_add_moment(o, 0, err);
+    for (size_t i = 0; i < o->group_count && status == FG_OK; i++)
+        o->groups[i].hyper.momentum = momentum;
     if (status == FG_OK)
-        optimizer->hyper.momentum = momentum;
-    *member = optimizer->hyper.momentum;
-    refresh(optimizer);
+        o->base.hyper.momentum = momentum;
+    *member = o->base.hyper.momentum;
+    refresh(o);
     return status;
+}
+
+/* The factor of a schedule that follows a metric, from its state. */
+static fg_status read_observed(fg_optimizer *o, fg_error *err)
+{
+    double state[FG_SCHEDULE_STATE] = {1};
+    if (o->place.schedule.row != NULL && o->place.schedule.row->observe != NULL) {
+        FGI_TRY(fgi_optimizer_add_observed(o, err));
+        FGI_TRY(fg_variable_read(o->observed, state, sizeof state, err));
+    }
+    o->place.observed = state[0];
+    return FG_OK;
+}
+
+fg_status fgi_optimizer_observe(fg_optimizer *o, double value, bool higher, fg_error *err)
+{
+    const fg_schedule *s = &o->place.schedule;
+    double state[FG_SCHEDULE_STATE];
+    if (s->row == NULL || s->row->observe == NULL)
+        return FG_OK;
+    FGI_TRY(fg_variable_read(o->observed, state, sizeof state, err));
+    s->row->observe(s->options, state, value, higher);
+    FGI_TRY(fg_variable_set(o->observed, state, sizeof state, err));
+    o->place.observed = state[0];
+    refresh(o);
+    return FG_OK;
 }
 
 fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *schedule,
@@ -318,6 +407,7 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
         return fgi_no_memory(err);
     optimizer->place.schedule = complete;
     optimizer->place.total_steps = total_steps;
+    FGI_TRY(read_observed(optimizer, err));
     refresh(optimizer);
     return FG_OK;
 }
@@ -329,18 +419,24 @@ fg_tensor fgi_times(fg_tensor a, fg_tensor factor)
     return fg_mul(a, fg_cast(factor, fg_tensor_type(a)->dtype));
 }
 
+/* The scalars of a group. */
+static void take_group(fg_update *u, const fgi_group *g)
+{
+    u->group = g;
+    u->lr = fgi_launch_value(u, &g->scalars.lr);
+    u->momentum = fgi_launch_value(u, &g->scalars.momentum);
+    u->rest = fgi_launch_value(u, &g->scalars.rest);
+    u->weight_decay = fgi_launch_value(u, &g->scalars.weight_decay);
+    u->keep = fgi_launch_value(u, &g->scalars.keep);
+}
+
 static fg_update begin_update(fg_optimizer *o, fg_trace *trace)
 {
-    const fgi_launch_scalars *s = &o->scalars;
     fg_update u = {.optimizer = o, .trace = trace, .dtype = FG_F32};
     for (size_t i = 0; i < o->parameter_count; i++)
         if (fg_variable_type(o->parameters[i])->dtype == FG_F64)
             u.dtype = FG_F64;
-    u.lr = fgi_launch_value(&u, &s->lr);
-    u.momentum = fgi_launch_value(&u, &s->momentum);
-    u.rest = fgi_launch_value(&u, &s->rest);
-    u.weight_decay = fgi_launch_value(&u, &s->weight_decay);
-    u.keep = fgi_launch_value(&u, &s->keep);
+    take_group(&u, &o->base);
     u.step = fg_variable_value(trace, o->step);
     return u;
 }
@@ -362,12 +458,19 @@ static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
     return false;
 }
 
-/* The update of a parameter that has missed some: with its own count. */
-static fg_update with_own_count(const fg_update *u, size_t i)
+/* The update of parameter i: with the scalars of its group, and its own count if it has missed
+ * some. What parameters share is the same node for all of a group. */
+static fg_update update_of(const fg_update *u, size_t i)
 {
     fg_update own = *u;
     const fg_optimizer *o = u->optimizer;
-    own.step = fg_sub(u->step, fg_variable_value(u->trace, o->missed[i]));
+    const fgi_group *g = fgi_optimizer_group(o, i);
+    const bool is_late = o->missed[i] != NULL && fgi_optimizer_counts(o);
+    if (g == u->group && !is_late)
+        return own;
+    take_group(&own, g);
+    if (is_late)
+        own.step = fg_sub(u->step, fg_variable_value(u->trace, o->missed[i]));
     if (o->row->prepare != NULL)
         o->row->prepare(&own);
     return own;
@@ -382,8 +485,7 @@ static void update_one(fg_update *u, size_t i, fg_tensor gradient)
     const fg_tensor p = fgi_variable_part(u->trace, parameter);
     const fg_dtype dtype = fg_tensor_type(p)->dtype;
     const fg_tensor wide = fgi_upcast(p);
-    const bool is_late = o->missed[i] != NULL && fgi_optimizer_counts(o);
-    const fg_update own = is_late ? with_own_count(u, i) : *u;
+    const fg_update own = update_of(u, i);
     const fg_tensor now = o->row->update(&own, wide, gradient);
     fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
 }

@@ -16,9 +16,34 @@ typedef struct fgi_hyper {
     double lr, momentum, decay, weight_decay;
 } fgi_hyper;
 
+typedef struct fgi_number {
+    fg_scalar high, low; /* f32: a double split into its high and low part */
+} fgi_number;
+
+/* The scalars that programs read at each launch, derived in double precision from the current
+ * hyperparameters. */
+typedef struct fgi_launch_scalars {
+    fgi_number lr, momentum, rest, weight_decay, keep;
+    fgi_number decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
+} fgi_launch_scalars;
+
+/* Parameters with the same options (groups.c). */
+typedef struct fgi_group {
+    void *options; /* the row's struct */
+    fgi_hyper hyper;
+    fgi_launch_scalars scalars;
+    double lr_factor; /* the learning rate is this times the optimizer's */
+    /* The rules: patterns as bits; fewer than two dimensions, which exclude it from weight decay;
+     * number of layers above, for layer_decay. */
+    uint64_t rules;
+    bool is_vector;
+    int layers_above;
+} fgi_group;
+
 /* The same as scalars of the trace that an update is written into. */
 struct fg_update {
     fg_optimizer *optimizer;
+    const fgi_group *group;
     size_t index; /* of the parameter */
     fg_trace *trace;
     fg_dtype dtype;               /* dtype of the update: f32, or f64 for f64 parameters */
@@ -34,17 +59,6 @@ struct fg_update {
     bool counts;             /* the two counts above are set */
     fg_tensor shared[2];     /* set by row->prepare */
 };
-
-typedef struct fgi_number {
-    fg_scalar high, low; /* f32: a double split into its high and low part */
-} fgi_number;
-
-/* The scalars that programs read at each launch, derived in double precision from the current
- * hyperparameters. */
-typedef struct fgi_launch_scalars {
-    fgi_number lr, momentum, rest, weight_decay, keep;
-    fgi_number decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
-} fgi_launch_scalars;
 
 /* Report of the updates for the host: f32[FGI_HEALTH] on the device. */
 enum {
@@ -73,23 +87,28 @@ typedef struct fgi_optimizer_place {
     fg_schedule schedule;
     int64_t total_steps, step_now;
     double lr_factor; /* hyper.lr times this is the peak of the schedule */
+    double observed;  /* the factor of a schedule that follows a metric; 1: none */
     bool has_begun;   /* begin_step was called since the last minimize */
     bool has_run;     /* minimize or begin_step was called before */
 } fgi_optimizer_place;
 
 struct fg_optimizer {
     const fg_optimizer_entry *row;
-    void *options; /* the row's struct */
-    fgi_hyper hyper;
+    fg_option_values *values; /* of the row's options */
+    fgi_group base;           /* of parameters without a group */
+    fgi_group *groups;        /* NULL: none */
+    size_t group_count;
+    size_t *group_of; /* by parameter */
     fgi_optimizer_place place;
     double lr_now, momentum_now;
-    fgi_launch_scalars scalars;
     fg_module *root;       /* whose parameters are trained; borrowed */
     size_t variable_count; /* number of root's parameters at the last check */
     fg_variable **parameters;
     size_t parameter_count;
     bool *has_warned;  /* by parameter: a warning about a missing gradient was issued */
     fg_variable *step; /* s32[] */
+    fg_variable
+        *observed; /* f64[FG_SCHEDULE_STATE], on the host: state of the schedule. NULL: none */
     /* By parameter. NULL if the optimizer does not use this moment, or has not created it yet: the
      * moments of a frozen parameter are created when it is first trained. */
     fg_variable **moment[FGI_MOMENTS];
@@ -101,6 +120,55 @@ struct fg_optimizer {
     fgi_number clip_limit;
 };
 
+/* For the rules of rows (update.c). p: the parameter, g: its gradient. */
+/* g + weight_decay p, or g without weight decay: an L2 penalty. */
+fg_tensor fgi_add_decay(const fg_update *u, fg_tensor p, fg_tensor g);
+/* (1 - lr weight_decay) p, or p: decoupled weight decay. */
+fg_tensor fgi_decay(const fg_update *u, fg_tensor p);
+/* `first` in the first update, `later` after it. */
+fg_tensor fgi_first_or(const fg_update *u, fg_tensor first, fg_tensor later);
+/* Number of the update, starting at 1, in the update's dtype. */
+fg_tensor fgi_update_number(const fg_update *u);
+/* Moves a moment towards a value, of which it gets the fraction `rest`; returns its new value. */
+fg_tensor fgi_move_moment(const fg_update *u, int moment, fg_tensor value, fg_tensor rest);
+/* 1 - beta^t of update t, from -log(beta)/2. */
+fg_tensor fgi_bias_correction(const fg_update *u, fg_tensor half_rate);
+/* The L2 norm, a scalar. */
+fg_tensor fgi_norm(fg_tensor a);
+/* step coefficient |p| / |step|; the step itself if one of the norms is 0. */
+fg_tensor fgi_trust(const fg_update *u, fg_tensor p, fg_tensor step, double coefficient);
+/* Parts of Adam (adam.c). */
+typedef struct fgi_adam {
+    int first;      /* number of the first of its two moments */
+    fg_tensor rest; /* 1 - beta1 */
+    double beta2, eps;
+} fgi_adam;
+/* Those of fg_adam_options. */
+fgi_adam fgi_adam_of(const fg_update *u);
+/* The new m; *out_size is sqrt(s / (1 - beta2^t)) + eps. */
+fg_tensor fgi_adam_moments(const fg_update *u, fg_tensor g, const fgi_adam *how,
+                           fg_tensor *out_size);
+/* The new parameter, without weight decay. */
+fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g, const fgi_adam *how);
+/* Sets the values that parameters share: lr / (1 - beta1^t), from -log(beta1)/2, and
+ * 1 / sqrt(1 - beta2^t). */
+enum { FGI_ADAM_RATE, FGI_ADAM_WIDEN };
+void fgi_adam_prepare(fg_update *u, fg_tensor half_rate);
+/* With beta1 as the momentum: a row's `prepare`. */
+void fgi_adam_prepare_own(fg_update *u);
+/* counts_updates of rows that always do. */
+bool fgi_always_counts(const void *options);
+
+/* The group of a parameter. */
+const fgi_group *fgi_optimizer_group(const fg_optimizer *o, size_t index);
+/* The hyperparameters in a row's struct. */
+fgi_hyper fgi_optimizer_hyper(const fg_optimizer_entry *row, void *options);
+/* Creates the moments for the groups that were set (groups.c), instead of those before. */
+fg_status fgi_optimizer_regroup(fg_optimizer *o, fg_error *err);
+void fgi_optimizer_free_groups(fg_optimizer *o);
+/* The value of a metric for a schedule that follows one. Errors: FG_ENOMEM. */
+fg_status fgi_optimizer_observe(fg_optimizer *o, double value, bool higher, fg_error *err);
+
 /* Variables (moments.c). Creates moment m of every trainable parameter. */
 fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err);
 /* Creates the missing moments of parameter `index`, before its update. */
@@ -110,7 +178,10 @@ fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err
 /* Whether updates depend on the number of previous updates. */
 bool fgi_optimizer_counts(const fg_optimizer *o);
 bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index);
+void fgi_optimizer_free_moments(fg_optimizer *o);
 void fgi_optimizer_free_variables(fg_optimizer *o);
+/* Creates the state of the schedule. */
+fg_status fgi_optimizer_add_observed(fg_optimizer *o, fg_error *err);
 /* Call before loading a checkpoint that has a variable with this name: creates the moment or
  * the count of missed updates with this name, also for a frozen parameter, which may be trained
  * again. */
@@ -165,6 +236,39 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 #define FGI_OPTION_WEIGHT_DECAY(type, auto_decay, text)                                            \
     FG_OPTION(type, weight_decay, FLOAT, "auto", "auto|0..1e6", "5e-4", text,                      \
               .automatic = (auto_decay))
+#define FGI_DECAY_L2        "Weight decay, added to the gradient (L2 penalty)."
+#define FGI_DECAY_DECOUPLED "Weight decay, decoupled from the gradient."
+#define FGI_OPTION_MOMENTUM(type, auto_momentum)                                                   \
+    FG_OPTION(type, momentum, FLOAT, "auto", "auto|0..<1", "0.9", "Momentum factor.",              \
+              .automatic = (auto_momentum))
+#define FGI_OPTION_NESTEROV(type)                                                                  \
+    FG_OPTION(type, nesterov, BOOL, "false", NULL, "true", "Use Nesterov momentum.")
+#define FGI_OPTION_BETAS(type, auto_betas)                                                         \
+    FG_OPTION_PAIR(type, betas, FLOATS, "auto", "auto|0..<1", "[0.9, 0.95]",                       \
+                   "Exponential decay rates of the first-moment and second-moment estimates "      \
+                   "(beta1, beta2).",                                                              \
+                   .automatic = (auto_betas))
+#define FGI_OPTIONS_ADAM(auto_lr, auto_decay, decay_help, auto_eps)                                \
+    FGI_OPTION_LR(fg_adam_options, auto_lr),                                                       \
+        FGI_OPTION_WEIGHT_DECAY(fg_adam_options, auto_decay, decay_help),                          \
+        FGI_OPTION_BETAS(fg_adam_options, "[0.9, 0.999]"),                                         \
+        FGI_OPTION_EPS(fg_adam_options, auto_eps)
+#define FGI_OPTION_EPS(type, auto_eps)                                                             \
+    FG_OPTION(type, eps, FLOAT, "auto", "auto|0..1", "1e-6",                                       \
+              "Added to the denominator for numerical stability.", .automatic = (auto_eps))
+
+/* Options that several schedules have, and their parts. */
+#define FGI_OPTION_GAMMA(type, auto_gamma)                                                         \
+    FG_OPTION(type, gamma, FLOAT, "auto", "auto|0<..1", "0.999", "Factor of each drop.",           \
+              .automatic = (auto_gamma))
+#define FGI_OPTION_FINAL(type)                                                                     \
+    FG_OPTION(type, final, FLOAT, "0", "0..1", "0.1",                                              \
+              "The final learning rate, as a fraction of optimizer.lr.")
+#define FGI_PI 3.14159265358979323846
+/* The fraction of `steps` that `step` is: 0 to 1. */
+double fgi_schedule_done(int64_t step, int64_t steps);
+/* lr for 1, final lr for 0. */
+double fgi_schedule_between(double lr, double final, double at);
 
 /* fg_optimizer_create for a struct with `reserved`. */
 fg_optimizer *fgi_optimizer_create(fg_module *root, const fg_optimizer_entry *row,
@@ -174,6 +278,8 @@ fg_optimizer *fgi_optimizer_create(fg_module *root, const fg_optimizer_entry *ro
  * NULL if they were complete, and are borrowed (schedule.c). */
 fg_status fgi_schedule_complete(const fg_schedule *schedule, fg_schedule *out, void **out_options,
                                 fg_error *err);
+/* Whether it depends on the number of steps. */
+bool fgi_schedule_has_end(const fg_schedule *schedule);
 bool fgi_schedule_sets_momentum(const fg_schedule *schedule);
 /* Checks a schedule, and that it can run over that many steps. */
 fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err);

@@ -6,7 +6,15 @@
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_sgd_row)                                                                               \
     ROW(fgi_adam_row)                                                                              \
-    ROW(fgi_adamw_row)
+    ROW(fgi_adamw_row)                                                                             \
+    ROW(fgi_nadam_row)                                                                             \
+    ROW(fgi_rmsprop_row)                                                                           \
+    ROW(fgi_adagrad_row)                                                                           \
+    ROW(fgi_adafactor_row)                                                                         \
+    ROW(fgi_lamb_row)                                                                              \
+    ROW(fgi_lars_row)                                                                              \
+    ROW(fgi_lion_row)                                                                              \
+    ROW(fgi_muon_row)
 
 #define DECLARE(name) extern const fg_optimizer_entry name;
 ROWS(DECLARE)

@@ -5,7 +5,16 @@
 
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_constant_row)                                                                          \
-    ROW(fgi_onecycle_row)
+    ROW(fgi_onecycle_row)                                                                          \
+    ROW(fgi_step_row)                                                                              \
+    ROW(fgi_multistep_row)                                                                         \
+    ROW(fgi_exponential_row)                                                                       \
+    ROW(fgi_cosine_row)                                                                            \
+    ROW(fgi_linear_schedule_row)                                                                   \
+    ROW(fgi_plateau_row)                                                                           \
+    ROW(fgi_polynomial_row)                                                                        \
+    ROW(fgi_inverse_sqrt_row)                                                                      \
+    ROW(fgi_wsd_row)
 
 #define DECLARE(name) extern const fg_schedule_entry name;
 ROWS(DECLARE)

@@ -7,21 +7,14 @@
 #include "optim/optimizer.h"
 
 /* The first momentum buffer is the gradient itself, not dampened. */
-static fg_tensor first_or(const fg_update *u, fg_tensor g, fg_tensor later)
-{
-    const fg_tensor zero = fg_zeros(u->trace, FG_S32, FG_SCALAR);
-    return fg_where(fg_eq(u->step, zero), g, later);
-}
-
 static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
 {
     const fg_sgd_options *o = fg_update_options(u);
-    if (o->weight_decay != 0)
-        g = fg_add(g, fgi_times(p, u->weight_decay));
+    g = fgi_add_decay(u, p, g);
     if (fg_update_has_moment(u, 0)) {
         fg_tensor v = fgi_times(fg_update_moment(u, 0), u->momentum);
         if (o->dampening != 0)
-            v = first_or(u, g, fg_add(v, fg_mul_scalar(g, 1 - o->dampening)));
+            v = fgi_first_or(u, g, fg_add(v, fg_mul_scalar(g, 1 - o->dampening)));
         else
             v = fg_add(v, g);
         fg_update_set_moment(u, 0, v);
@@ -46,12 +39,11 @@ static bool counts_updates(const void *options)
 
 static const fg_option options[] = {
     FGI_OPTION_LR(fg_sgd_options, "0.01"),
-    FG_OPTION(fg_sgd_options, momentum, FLOAT, "0", "0..<1", "0.9", "Momentum factor."),
+    FGI_OPTION_MOMENTUM(fg_sgd_options, "0"),
     FG_OPTION(fg_sgd_options, dampening, FLOAT, "0", "0..1", "0.5",
               "Dampening of the momentum: the part of the gradient that it leaves out."),
-    FG_OPTION(fg_sgd_options, nesterov, BOOL, "false", NULL, "true", "Use Nesterov momentum."),
-    FGI_OPTION_WEIGHT_DECAY(fg_sgd_options, "0",
-                            "Weight decay, added to the gradient (L2 penalty)."),
+    FGI_OPTION_NESTEROV(fg_sgd_options),
+    FGI_OPTION_WEIGHT_DECAY(fg_sgd_options, "0", FGI_DECAY_L2),
 };
 
 const fg_optimizer_entry fgi_sgd_row = {.entry = {.name = "sgd",

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "option/option.h"
 
-enum { MOST_CHOICES = 64, LONGEST_WORD = 64 };
+enum { MOST_CHOICES = 64, LONGEST_WORD = 64, MOST_ENTRIES = 128, KNOWN_SIZE = 320 };
 
 /* Letters and digits of a word in lower case: "ResNet-18" is "resnet18". */
 static void simplify(const char *word, size_t size, char out[LONGEST_WORD])
@@ -116,4 +116,36 @@ fg_status fgi_option_parse_choice(fg_option_values *values, const fg_option *opt
     if (is_alias && (out->alias = fgi_arena_strdup(&values->arena, text->text)) == NULL)
         return fgi_no_memory(err);
     return FG_OK;
+}
+
+/* ---- rows by name ---------------------------------------------------------------------------- */
+
+bool fgi_entry_is_called(const fg_entry *entry, const char *word)
+{
+    if (fgi_is_same_word(word, strlen(word), entry->name))
+        return true;
+    for (const char *at = entry->spellings; at != NULL && *at != '\0';) {
+        const size_t size = strcspn(at, "|");
+        if (fgi_is_same_word(at, size, word))
+            return true;
+        at += size + (at[size] == '|');
+    }
+    return false;
+}
+
+const fg_entry *fgi_entry_find(const fg_entry *const *entries, size_t count, const char *kind,
+                               const char *name, fg_error *err)
+{
+    const char *names[MOST_ENTRIES];
+    char known[KNOWN_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        if (fgi_entry_is_called(entries[i], name))
+            return entries[i];
+        if (i < MOST_ENTRIES)
+            names[i] = entries[i]->name;
+    }
+    count = count < MOST_ENTRIES ? count : MOST_ENTRIES;
+    (void)fgi_fail(err, FG_ENOTFOUND, "unknown %s '%.80s'%s", kind, name,
+                   fgi_suggest(name, names, count, known, sizeof known));
+    return NULL;
 }

@@ -75,12 +75,22 @@ static bool is_array(const fg_option *option)
     return option->min_count > 0 && option->min_count == option->max_count;
 }
 
+/* The numbers of "[0.9, 0.999]", the value of auto. */
+static void put_automatic(const fg_option *option, double *out)
+{
+    char *at = (char *)option->automatic;
+    for (size_t i = 0; i < option->min_count; i++)
+        out[i] = fgi_strtod(at + strspn(at, "[, "), &at);
+}
+
 /* The elements are in the block, or in the member if their number is fixed. */
 static void put_list(block *b, const fg_option *option, const fgi_option_value *v, void *member)
 {
     const bool is_own = is_array(option);
     const size_t width = fgi_option_is_map(option) ? 2 : 1;
     element *at = is_own ? member : take(b, NULL, v->count * width * sizeof *at);
+    if (is_own && member != NULL && v->is_auto && option->automatic != NULL)
+        put_automatic(option, member);
     for (size_t i = 0; i < v->count; i++) {
         element e[] = {element_of(b, option, &v->items[i]), {.whole = (int64_t)v->items[i].number}};
         if (option->kind == FG_OPTION_STRING_MAP)
@@ -187,6 +197,18 @@ static fg_status create(const fg_entry *entry, const fg_option_values *values, b
         return fgi_no_memory(err);
     lay_out(&b, entry, values);
     return FG_OK;
+}
+
+fg_status fgi_entry_values(const fg_entry *entry, const char *text, fg_option_values **out,
+                           fg_error *err)
+{
+    FGI_TRY(fg_option_values_create(entry->name, entry->options, entry->option_count, out, err));
+    const fg_status status = fg_option_set_all(*out, text, NULL, err);
+    if (status == FG_OK)
+        return FG_OK;
+    fg_option_values_destroy(*out);
+    *out = NULL;
+    return status;
 }
 
 fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
@@ -402,8 +424,10 @@ static fg_status set_members(const fg_entry *entry, const char *given, fg_option
 }
 
 /* Members that no option fills are those of the given struct. */
-static void keep_others(const fg_entry *entry, const char *given, char *out)
+void fgi_row_keep_others(const fg_entry *entry, const void *from, void *to)
 {
+    const char *given = from;
+    char *out = to;
     size_t at = 0;
     while (at < entry->size) {
         size_t next = entry->size, end = entry->size;
@@ -419,17 +443,26 @@ static void keep_others(const fg_entry *entry, const char *given, char *out)
     }
 }
 
+fg_status fgi_row_values(const fg_entry *entry, const void *given, fg_option_values **out,
+                         fg_error *err)
+{
+    FGI_TRY(fg_option_values_create(entry->name, entry->options, entry->option_count, out, err));
+    const fg_status status = given != NULL ? set_members(entry, given, *out, err) : FG_OK;
+    if (status == FG_OK)
+        return FG_OK;
+    fg_option_values_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err)
 {
     fg_option_values *values = NULL;
     *out = NULL;
-    FGI_TRY(
-        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err));
-    fg_status status = given != NULL ? set_members(entry, given, values, err) : FG_OK;
-    if (status == FG_OK)
-        status = fgi_row_create(entry, values, out, err);
+    FGI_TRY(fgi_row_values(entry, given, &values, err));
+    const fg_status status = fgi_row_create(entry, values, out, err);
     if (status == FG_OK && given != NULL)
-        keep_others(entry, given, *out);
+        fgi_row_keep_others(entry, given, *out);
     fg_option_values_destroy(values);
     return status;
 }

@@ -133,7 +133,7 @@ static void put_pair(writer *w, const fgi_option_item *item)
     int64_t number;
     put_text(w, item->text);
     put(w, ": ");
-    if (item->value[0] == '[')
+    if (item->value[0] == '[' || item->value[0] == '{')
         put_entry(w, item->value);
     else if (fgi_parse_i64(fgi_str_of(item->value), &number))
         put(w, "%s", item->value);

@@ -86,8 +86,18 @@ bool fgi_is_listed(const char *list, const char *text);
 /* Whether two strings are equal, ignoring the case of ASCII letters. */
 bool fgi_equal_nocase(const char *a, const char *b);
 
+/* Whether the word is the row's name or one of its spellings. */
+bool fgi_entry_is_called(const fg_entry *entry, const char *word);
+/* The row with that name or spelling. Errors: FG_ENOTFOUND and NULL, "unknown KIND 'NAME'", with a
+ * suggestion. */
+const fg_entry *fgi_entry_find(const fg_entry *const *entries, size_t count, const char *kind,
+                               const char *name, fg_error *err);
+
 /* ---- structs filled from values (fill.c) ----------------------------------------------------- */
 
+/* Values of a row's options: those of a text, "{lr: 0.1}" (NULL: none), defaults for the others. */
+fg_status fgi_entry_values(const fg_entry *entry, const char *text, fg_option_values **out,
+                           fg_error *err);
 /* Creates the struct of a row, entry->size bytes in one block, from values of its options: lists
  * and strings are copied. Free it with fgi_free. Errors: FG_ENOMEM. */
 fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
@@ -103,6 +113,11 @@ fg_status fgi_option_put(fg_option_values *values, const fg_option *option, void
  * Members that are no options are copied. NULL: all defaults. Errors: FG_EINVAL for a value out of
  * range ("sgd: lr: expected ..."), FG_ENOMEM. */
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err);
+/* The values that such a struct gives. */
+fg_status fgi_row_values(const fg_entry *entry, const void *given, fg_option_values **out,
+                         fg_error *err);
+/* Copies the members that are no options. */
+void fgi_row_keep_others(const fg_entry *entry, const void *from, void *to);
 /* Completes the struct of a row; may be NULL. */
 typedef fg_status fgi_row_init(void *self, const fg_option_values *values, fg_error *err);
 /* fgi_row_create and then init, after whose failure `destroy` frees the struct. */

@@ -18,7 +18,7 @@
 #include "callback/callback_rows.h"
 #include "log/logger.h"
 
-enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 };
+enum { KINDS = FG_REGISTRY_AUGMENTATION + 1 };
 
 /* ---- the kinds of rows ----------------------------------------------------------------------- */
 
@@ -99,36 +99,11 @@ const fg_entry *fg_registry_at(const fg_registry *registry, fg_registry_kind kin
     return index < l->count ? l->entries[index] : NULL;
 }
 
-/* Whether the word is the row's name or one of its aliases. */
-static bool is_called(const fg_entry *entry, const char *word)
-{
-    if (fgi_is_same_word(word, strlen(word), entry->name))
-        return true;
-    for (const char *at = entry->spellings; at != NULL && *at != '\0';) {
-        const size_t size = strcspn(at, "|");
-        if (fgi_is_same_word(at, size, word))
-            return true;
-        at += size + (at[size] == '|');
-    }
-    return false;
-}
-
 const fg_entry *fg_registry_find(const fg_registry *registry, fg_registry_kind kind,
                                  const char *name, fg_error *err)
 {
-    const char *names[MOST_NAMES];
-    char known[KNOWN_SIZE];
     const list *l = &registry->lists[kind];
-    size_t count = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        if (is_called(l->entries[i], name))
-            return l->entries[i];
-        if (count < MOST_NAMES)
-            names[count++] = l->entries[i]->name;
-    }
-    (void)fgi_fail(err, FG_ENOTFOUND, "unknown %s '%.80s'%s", kinds[kind].name, name,
-                   fgi_suggest(name, names, count, known, sizeof known));
-    return NULL;
+    return fgi_entry_find(l->entries, l->count, kinds[kind].name, name, err);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
@@ -210,7 +185,7 @@ static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *ent
         return fgi_fail(err, FG_EINVAL, "name '%s': expected only lower-case letters, digits and _",
                         entry->name != NULL ? entry->name : "");
     for (size_t i = 0; i < l->count; i++)
-        if (is_called(l->entries[i], entry->name))
+        if (fgi_entry_is_called(l->entries[i], entry->name))
             return fgi_fail(err, FG_EINVAL, "'%s' is already registered", entry->name);
     if (entry->help == NULL || !is_complete(kind, entry))
         return fgi_fail(err, FG_EINVAL, "'%s' has no %s", entry->name,

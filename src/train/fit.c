@@ -69,12 +69,19 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
     return fgi_saver_begin(trainer->saver, err);
 }
 
-/* How good the state is by the monitored metric; the cursor's list records it. */
-static fgi_rank rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count)
+/* How good the state is by the monitored metric, which the cursor's list records and the schedule
+ * may follow. */
+static fg_status rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count,
+                              fgi_rank *out, fg_error *err)
 {
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
-    return fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step, metrics, count,
+    const size_t i = fgi_metric_find(metrics, count, rule.monitor);
+    if (i < count)
+        FGI_TRY(
+            fgi_optimizer_observe(trainer->model.optimizer, metrics[i].value, rule.is_max, err));
+    *out = fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step, metrics, count,
                             trainer->saver->snapshot != NULL);
+    return FG_OK;
 }
 
 static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
@@ -115,7 +122,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
-    *out_rank = rank_metrics(trainer, metrics, count);
+    FGI_TRY(rank_metrics(trainer, metrics, count, out_rank, err));
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_VAL_END, &at, err));
@@ -345,7 +352,7 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     if (trainer->cursor.owes_validation)
         return FG_OK;
     if (fgi_is_of_training(trainer->options.checkpoints.monitor))
-        rank = rank_metrics(trainer, metrics, count);
+        FGI_TRY(rank_metrics(trainer, metrics, count, &rank, err));
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(&trainer->windows);
     trainer->cursor.epoch++;

@@ -152,7 +152,7 @@ static void scale_lr(fg_trainer *trainer)
                           trainer->divergence.at.lr_factor;
     settings->lr_scaling = rules[rule];
     settings->lr_factor = factor;
-    settings->lr_given = optimizer != NULL ? optimizer->hyper.lr : trainer->preview.lr;
+    settings->lr_given = optimizer != NULL ? optimizer->base.hyper.lr : trainer->preview.lr;
     settings->lr = settings->lr_given * factor;
     if (optimizer != NULL)
         fgi_optimizer_scale_lr(optimizer, factor);

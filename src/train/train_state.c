@@ -76,8 +76,7 @@ static bool put_position(json_t *object, const fg_trainer *trainer, const fgi_be
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     fgi_cursor cursor = trainer->cursor;
     cursor.top = *top;
-    const fg_schedule *schedule = trainer->options.lr.schedule;
-    const bool has_end = schedule != NULL && schedule->row != NULL && !schedule->row->is_endless;
+    const bool has_end = fgi_schedule_has_end(trainer->options.lr.schedule);
     const int64_t total = trainer->fit.settings.total_steps; /* -1: no end */
     cursor.total_steps = total > 0 && has_end ? total : 0;
     cursor.log_lines = fgi_logger_lines(fgi_run_logger(trainer->run));

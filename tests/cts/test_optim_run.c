@@ -436,7 +436,7 @@ static void rates_are_scaled_once(void **state)
     fg_optimizer_set_lr(o, 0.25);
     assert_true(fg_optimizer_lr(o) == 1.0 / 25);
     assert_true(fgi_optimizer_unscaled_lr(o) == 0.25 / 25);
-    assert_true(o->hyper.lr == 0.25);
+    assert_true(o->base.hyper.lr == 0.25);
     fg_optimizer_begin_step(o, 14); /* the peak: 0.3 * 50 - 1 */
     assert_true(fg_optimizer_lr(o) == 1);
     fg_module_destroy(root);

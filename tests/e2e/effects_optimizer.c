@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { STEPS = 5 };
@@ -43,6 +44,63 @@ static void weights(const effect *e, const char *folder)
         for (int f = 0; f < 2; f++)
             fgt_close(what, weight[k * 2 + f], expected.weight[k][f], 3e-6, 0);
     }
+}
+
+/* The weights differ from those of the same fit without the last argument. */
+static void changes(const effect *e, const char *folder)
+{
+    static const char *const fit =
+        EFFECTS_NPY "--trainer.ckpt_every_epochs=0 --trainer.max_steps=2 %.*s";
+    double with[REFERENCE_CLASSES * 2], without[REFERENCE_CLASSES * 2];
+    const int size = (int)strlen(e->arguments), last = (int)strlen(strrchr(e->arguments, ' '));
+    (void)effects_fit(0, folder, fit, size, e->arguments);
+    effects_tensor(folder, "fc.weight", REFERENCE_CLASSES * 2, with);
+    (void)effects_fit(0, folder, fit, size - last, e->arguments);
+    effects_tensor(folder, "fc.weight", REFERENCE_CLASSES * 2, without);
+    assert_true(fabs(with[0] - without[0]) > 1e-6);
+}
+
+/* Standard error has e->says. */
+static void line(const effect *e, const char *folder)
+{
+    char command[512];
+    (void)snprintf(command, sizeof(command),
+                   "fit --draw=never --trainer.accelerator=cpu --data.format=npy --data.x=x.npy "
+                   "--data.y=y.npy --trainer.max_steps=1 --trainer.run_dir=run %s",
+                   e->arguments);
+    contains(program_gives(0, folder, command)->err, e->says);
+}
+
+/* The learning rate after 50 of 101 steps is e->value; nothing is trained. */
+static void half_way(const effect *e, const char *folder)
+{
+    char line[1024];
+    double lr = 0;
+    (void)snprintf(
+        line, sizeof(line),
+        "fit --quiet --draw=never --trainer.accelerator=cpu --print-schedule " EFFECTS_NPY
+        "--trainer.batch_size=12 --trainer.max_steps=101 %s",
+        e->arguments);
+    const char *row = strstr(program_gives(0, folder, line)->out, "\n50 % ");
+    assert_true(row != NULL && sscanf(row, " 50 %% %*d %*d %lf", &lr) == 1);
+    fgt_close(e->arguments, lr, e->value, 0, 1e-3);
+}
+
+/* The learning rate of the last of four epochs, of one step each. */
+static void last_lr(const effect *e, const char *folder)
+{
+    double lr = 0;
+    (void)effects_fit(0, folder,
+                      EFFECTS_NPY EFFECTS_VAL "--trainer.batch_size=12 --trainer.max_epochs=4 "
+                                              "--trainer.log_every=1 --trainer.monitor=train_loss "
+                                              "--schedule.name=plateau %s",
+                      e->arguments);
+    for (const char *at = file_text(folder, "run/metrics.jsonl"); at != NULL;) {
+        at = strstr(at, "\"lr\":");
+        if (at != NULL)
+            lr = strtod(at += 5, NULL);
+    }
+    fgt_close(e->arguments, lr, e->value, 0, 1e-6);
 }
 
 #define ONECYCLE    "--schedule.name=onecycle "
@@ -95,6 +153,18 @@ const effect effects_optimizer[] = {
      .optimizer = {.rule = RULE_ADAM, .eps = 0.25}},
     {"optimizer.eps", "--optimizer.eps=0.25 --optimizer.name=adamw", weights,
      .optimizer = {.rule = RULE_ADAMW, .eps = 0.25, .decay = 0.01}},
+    {"optimizer.alpha", "--optimizer.name=rmsprop --optimizer.alpha=0.5", changes},
+    {"optimizer.centered", "--optimizer.name=rmsprop --optimizer.centered=true", changes},
+    {"optimizer.trust_coefficient", "--optimizer.name=lars --optimizer.trust_coefficient=0.5",
+     changes},
+    {"optimizer.adamw", "--optimizer.name=muon --optimizer.adamw=true", changes},
+    {"optimizer.groups", "'--optimizer.groups={\"*.bias\": {lr: 0}}'", weights,
+     .optimizer = {.keeps_bias = true}},
+    {"optimizer.no_decay", "--optimizer.weight_decay=0.5 --optimizer.no_decay=bias_and_norm",
+     changes},
+    {"optimizer.layer_decay", "--model.name=mlp --model.hidden=8 --optimizer.layer_decay=0.1", line,
+     .says = "note: optimizer groups: layer_decay: learning rates from 0.1 to 1 times "
+             "optimizer.lr\n"},
 
     {"schedule.name", "--schedule.name=constant", weights},
     {"schedule.name", ONECYCLE, weights, .optimizer = {.cycle = {.is_on = true}}},
@@ -119,6 +189,27 @@ const effect effects_optimizer[] = {
      .optimizer = {.cycle = {.is_on = true, .base_momentum = 0.2}}},
     {"schedule.max_momentum", ONECYCLE "--schedule.max_momentum=0.5 --schedule.base_momentum=0.2",
      weights, .optimizer = {.cycle = {.is_on = true, .base_momentum = 0.2, .max_momentum = 0.5}}},
+
+    {"schedule.warmup", "--schedule.warmup=100", half_way, .value = 0.05},
+    {"schedule.warmup", "--schedule.warmup=0.99 --schedule.name=linear", half_way,
+     .value = 0.050505},
+    {"schedule.step_size", "--schedule.name=step --schedule.step_size=20", half_way, .value = 1e-3},
+    {"schedule.gamma", "--schedule.name=step --schedule.gamma=0.5", half_way, .value = 0.05},
+    {"schedule.milestones", "--schedule.name=multistep --schedule.milestones=[10,40]", half_way,
+     .value = 1e-3},
+    {"schedule.final", "--schedule.name=linear --schedule.final=0.5", half_way, .value = 0.07525},
+    {"schedule.cycles", "--schedule.name=cosine --schedule.cycles=2", half_way, .value = 2.419e-5},
+    {"schedule.cycle_mult", "--schedule.name=cosine --schedule.cycles=2 --schedule.cycle_mult=3",
+     half_way, .value = 0.07589},
+    {"schedule.power", "--schedule.name=polynomial --schedule.power=3", half_way,
+     .value = 0.012875},
+    {"schedule.timescale", "--schedule.name=inverse_sqrt --schedule.timescale=50", half_way,
+     .value = 0.07071},
+    {"schedule.decay", "--schedule.name=wsd --schedule.decay=0.8", half_way, .value = 0.03979},
+    {"schedule.decay_type", "--schedule.name=wsd --schedule.decay=80 --schedule.decay_type=linear",
+     half_way, .value = 0.06375},
+    {"schedule.patience", "--schedule.threshold=0.9 --schedule.patience=0", last_lr, .value = 1e-3},
+    {"schedule.threshold", "--schedule.threshold=0 --schedule.patience=0", last_lr, .value = 0.1},
 
     {"data.scale", "--data.scale=0.5", weights, .scale = 0.5},
     {"data.scale", "--data.x=bytes.npy", weights, .scale = 1.0 / 255},

@@ -68,6 +68,8 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
         return fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
     if (t->optimizer != NULL && strcmp(t->optimizer, "adamw") == 0)
         return fg_adamw_create(root, &(fg_adamw_options){.lr = 0.01});
+    if (t->optimizer != NULL)
+        return fg_optimizer_named(root, t->optimizer, "{lr: 1e-9}");
     return fg_adam_create(root, &(fg_adam_options){.lr = 0.01});
 }
 

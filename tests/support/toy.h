@@ -18,7 +18,7 @@ typedef struct toy {
     bool has_norm;         /* batch norm between the layers   */
     double dropout;        /* after the first layer           */
     double loss_factor;    /* of the training's loss          [1] */
-    const char *optimizer; /* "sgd", "adamw"          ["adam"] */
+    const char *optimizer; /* "sgd", "adamw"; others change nothing visible ["adam"] */
     int64_t hidden;        /* width           [TOY_HIDDEN] */
     fg_linear *fc1, *fc2;
     fg_batch_norm *norm;

@@ -28,8 +28,8 @@ static void defaults(void **state)
     assert_int_equal(fg_option_count(c->values, "data.ignore"), 0);
     assert_true(fg_option_bool(c->values, "data.normalize"));
     assert_true(fg_option_is_auto(c->values, "optimizer.lr"));
-    assert_true(fg_option_float_at(c->values, "optimizer.betas", 1) == 0.999);
-    assert_true(fg_option_float(c->values, "optimizer.eps") == 1e-8);
+    assert_true(fg_option_is_auto(c->values, "optimizer.betas"));
+    assert_true(fg_option_is_auto(c->values, "optimizer.eps"));
     assert_int_equal(fg_option_int(c->values, "trainer.max_steps"), -1);
     assert_false(fg_option_is_given(c->values, "trainer.max_steps"));
     assert_string_equal(fgi_config_place(c, "trainer.max_steps"), "default");
@@ -323,6 +323,21 @@ static const struct {
      "model)" SPEC,
      {{"", 0}}},
 };
+
+static void groups_are_maps_of_maps(void **state)
+{
+    (void)state;
+    fgi_config *c = config_read("optimizer:\n  groups:\n    \"*.bias\": {weight_decay: 0}\n"
+                                "    head.*:\n      lr: 1e-2\n      betas: [0.9, 0.95]\n");
+    const char *all = "{\"*.bias\": {weight_decay: 0}, \"head.*\": {lr: 1e-2, betas: [0.9, 0.95]}}";
+    assert_string_equal(fgi_config_format(c, "optimizer.groups"), all);
+    assert_int_equal(c->optimizer.groups.groups.count, 2);
+    assert_string_equal(c->optimizer.groups.groups.at[1].value, "{lr: 1e-2, betas: [0.9, 0.95]}");
+    fgi_config_destroy(c);
+    config_refused("optimizer: {groups: {a: [1]}}",
+                   "run.yaml:1:13: optimizer.groups: expected a map, {KEY: VALUE, ...} (for "
+                   "example {head.*: {lr: 1e-2}, \"*.bias\": {weight_decay: 0}}), got a list");
+}
 
 static void meshes(void **state)
 {
@@ -748,7 +763,7 @@ static void comments_stay_within_the_line(void **state)
 
 static void the_reference_is_up_to_date(void **state)
 {
-    char kept[65536];
+    char kept[131072];
     fgi_buf text = {0};
     FILE *file = fopen(FGT_SOURCE_DIR "/docs/config.md", "rb");
     assert_non_null(file);
@@ -857,6 +872,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_words),
     cmocka_unit_test(wrong_structures),
     cmocka_unit_test(rules),
+    cmocka_unit_test(groups_are_maps_of_maps),
     cmocka_unit_test(meshes),
     cmocka_unit_test(values_that_are_two),
     cmocka_unit_test(broken_yaml),

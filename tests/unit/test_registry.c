@@ -64,7 +64,8 @@ static void rows_are_found_by_any_name(void **state)
     assert_string_equal(err.message, "unknown model 'resnet19': did you mean 'resnet18'?");
     assert_null(fg_registry_find(registry, FG_REGISTRY_OPTIMIZER, "zzzzzzzz", &err));
     assert_string_equal(err.message,
-                        "unknown optimizer 'zzzzzzzz': expected one of sgd|adam|adamw");
+                        "unknown optimizer 'zzzzzzzz': expected one of "
+                        "sgd|adam|adamw|nadam|rmsprop|adagrad|adafactor|lamb|lars|lion|muon");
     fg_registry_destroy(registry);
 }
 

@@ -153,17 +153,21 @@ static void by_fg_distribute_options(fg_error *err)
     fg_module_destroy(root);
 }
 
-static void by_fg_loss_scale_options(fg_error *err)
-{
-    NEWER(fg_loss_scale_options, 0);
-    fg_error built = {0};
-    fg_module *root = root_of();
-    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 1, .out = 1});
-    fg_optimizer *sgd = fg_sgd_create(root, NULL);
-    assert_int_equal(fg_module_error(root, &built), FG_OK);
-    assert_int_equal(fg_optimizer_set_loss_scale(sgd, &o, err), FG_EINVAL);
-    fg_module_destroy(root);
-}
+/* A call on an optimizer. */
+#define BY_OPTIMIZER(type, call)                                                                   \
+    static void by_##type(fg_error *err)                                                           \
+    {                                                                                              \
+        NEWER(type, 0);                                                                            \
+        fg_error built = {0};                                                                      \
+        fg_module *root = root_of();                                                               \
+        (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 1, .out = 1});               \
+        fg_optimizer *sgd = fg_sgd_create(root, NULL);                                             \
+        assert_int_equal(fg_module_error(root, &built), FG_OK);                                    \
+        assert_int_equal(call(sgd, &o, err), FG_EINVAL);                                           \
+        fg_module_destroy(root);                                                                   \
+    }
+BY_OPTIMIZER(fg_loss_scale_options, fg_optimizer_set_loss_scale)
+BY_OPTIMIZER(fg_optimizer_groups, fg_optimizer_set_groups)
 
 static void by_fg_training_options(fg_error *err)
 {
@@ -360,6 +364,7 @@ static const reserved_row refused[] = {
     ROW(fg_sharding_rule),
     ROW(fg_onecycle_options),
     ROW(fg_optimizer_entry),
+    ROW(fg_optimizer_groups),
     ROW(fg_pool_options),
     ROW(fg_regression_options),
     ROW(fg_schedule),

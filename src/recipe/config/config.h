@@ -66,7 +66,15 @@ typedef struct fgi_config {
     } data;
     struct {
         const char *name;
-    } loss, optimizer, schedule;
+    } loss;
+    struct {
+        const char *name;
+        fg_optimizer_groups groups;
+    } optimizer;
+    struct {
+        const char *name;
+        fg_amount warmup;
+    } schedule;
     fg_lr_find_options tuner;
     bool lr_find; /* tuner.lr_find */
     const char *lr_suggestion;

@@ -81,6 +81,27 @@ static const fg_option data_rows[] = {
         "change the size crop or resize the center."),
 };
 
+static const fg_option optimizer_rows[] = {
+    KEY("optimizer.groups", optimizer.groups.groups, STRING_MAP, "{}", "{}",
+        "{head.*: {lr: 1e-2}, \"*.bias\": {weight_decay: 0}}",
+        "Options of the optimizer for the parameters whose names match a pattern; * matches any "
+        "text. All patterns that match apply, later ones last. A learning rate keeps its ratio to "
+        "optimizer.lr. How many parameters each has is printed; model.freeze freezes parameters."),
+    KEY("optimizer.no_decay", optimizer.groups.no_decay, CHOICE, "none", "none|bias_and_norm",
+        "bias_and_norm",
+        "Parameters without weight decay. bias_and_norm: those with fewer than two dimensions."),
+    KEY("optimizer.layer_decay", optimizer.groups.layer_decay, FLOAT, "1", "0<..1", "0.75",
+        "The learning rate of each layer, as a fraction of that of the layer after it. Layers are "
+        "the modules with a number in their names, such as h.3 of h.3.attn.weight, and what is "
+        "before and after them; without numbers, all modules."),
+};
+
+static const fg_option schedule_rows[] = {
+    KEY("schedule.warmup", schedule.warmup, AMOUNT, "0", NULL, "500",
+        "Steps in which the learning rate rises linearly from 0, before those of the schedule, or "
+        "their fraction of the run."),
+};
+
 static const fg_option tuner_rows[] = {
     KEY("tuner.lr_find", lr_find, BOOL, "false", NULL, "true",
         "Before training, find a learning rate as `fulgurite lr-find` does, and use it as "
@@ -161,14 +182,16 @@ const fgi_config_section fgi_config_sections[] = {
      .has_entries = true,
      .kind = FG_REGISTRY_OPTIMIZER,
      .initial = "adam",
-     .before = "The update rule."},
+     .before = "The update rule.",
+     ROWS(optimizer_rows)},
     {.name = "schedule",
      .name_offset = offsetof(fgi_config, schedule.name),
      .help = "the learning rate over the run",
      .has_entries = true,
      .kind = FG_REGISTRY_SCHEDULE,
      .initial = "constant",
-     .before = "How the learning rate changes."},
+     .before = "How the learning rate changes.",
+     ROWS(schedule_rows)},
     {.name = "tuner",
      .help = "the search for a learning rate",
      .tables = {{fg_lr_find_options_row, offsetof(fgi_config, tuner)}},

@@ -324,7 +324,8 @@ done:
     return status;
 }
 
-/* {0: 1, 4: 2}, an element for each pair; a map of strings may have lists too, as their text. */
+/* {0: 1, 4: 2}, an element for each pair; a map of strings may have lists, or maps, too, as their
+ * text. */
 static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *name,
                           struct fy_node *node)
 {
@@ -337,13 +338,15 @@ static fg_status read_map(reader *r, const fgi_config_key *key, struct fy_node *
         if (count == MOST_ITEMS)
             FGI_DONE(blame(r, name, "a map of more than 256 elements"));
         struct fy_node *of_key = fy_node_pair_key(pair), *of_value = fy_node_pair_value(pair);
-        const bool is_list = key->option->kind == FG_OPTION_STRING_MAP && !is_null(of_value) &&
-                             fy_node_is_sequence(of_value);
-        if (!is_text(of_key) || !(is_list || is_text(of_value) || is_null(of_value)))
+        const bool has_maps = key->option->range != NULL; /* "{}" */
+        const bool is_flow =
+            key->option->kind == FG_OPTION_STRING_MAP && !is_null(of_value) &&
+            (has_maps ? fy_node_is_mapping(of_value) : fy_node_is_sequence(of_value));
+        if (!is_text(of_key) || !(is_flow || is_text(of_value) || is_null(of_value)))
             FGI_DONE(wrong_kind(r, key, name, is_text(of_key) ? of_value : of_key));
         fg_option_text *token = &tokens[count++];
         *token = (fg_option_text){.key = text_of(of_key, NULL)};
-        if (is_list)
+        if (is_flow)
             FGI_DONE(flow_of(r, put_value, key, name, of_value, &token->text));
         else
             token->text = is_null(of_value) ? fgi_strdup("null") : text_of(of_value, NULL);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "recipe/run/run.h"
 
 /* The momentum of the optimizer, or Adam's beta1; NaN if it has neither option. */
@@ -11,10 +12,13 @@ static double momentum_of(const fg_optimizer_entry *row, const fg_option_values 
 {
     const char *name = row->momentum != NULL ? row->momentum : "momentum";
     if (fg_option_find(values, name) != NULL)
-        return fg_option_float(values, name);
-    if (fg_option_find(values, "betas") != NULL && fg_option_count(values, "betas") > 0)
-        return fg_option_float_at(values, "betas", 0);
-    return (double)NAN;
+        return fabs(fg_option_number(values, name));
+    const fg_option *betas = fg_option_find(values, "betas");
+    if (betas == NULL)
+        return (double)NAN;
+    if (fg_option_is_auto(values, "betas") && betas->automatic != NULL)
+        return fgi_strtod(betas->automatic + 1, NULL); /* "[0.9, 0.999]" */
+    return fg_option_float_at(values, "betas", 0);
 }
 
 /* The settings of a fit with the callbacks of the configuration. */

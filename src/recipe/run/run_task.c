@@ -167,11 +167,35 @@ static void say_frozen(const fgi_run_task *task, const fg_module *root)
                     frozen, all, by, all - frozen);
 }
 
+/* Sets the groups of parameters, and says how many each has. */
+static void set_groups(const fgi_run_task *t, fg_module *root)
+{
+    const fg_optimizer_groups *groups = &t->c->optimizer.groups;
+    const bool has_decay = strcmp(groups->no_decay, "none") != 0;
+    fg_error err = {0};
+    char text[1024];
+    if (groups->groups.count == 0 && !has_decay && groups->layer_decay == 1)
+        return;
+    if (fg_optimizer_set_groups(t->optimizer, groups, &err) != FG_OK) {
+        (void)fgi_context(&err, err.status, "%s",
+                          fgi_config_where(t->c, groups->groups.count > 0
+                                                     ? "optimizer.groups"
+                                                     : "optimizer.layer_decay"));
+        fg_module_fail(root, &err);
+        return;
+    }
+    if (t->owner != NULL)
+        fgi_run_say(t->owner, FG_LOG_INFO, "note: optimizer groups: %s",
+                    fg_optimizer_describe_groups(t->optimizer, groups, text, sizeof(text)));
+}
+
 static fg_optimizer *optimizer(void *self, fg_module *root)
 {
     fgi_run_task *t = self;
     say_frozen(t, root);
     t->optimizer = fg_optimizer_create_with(root, t->optimizer_entry, t->optimizer_values);
+    if (t->optimizer != NULL)
+        set_groups(t, root);
     if (t->optimizer != NULL && isfinite(t->found_lr))
         fg_optimizer_set_lr(t->optimizer, t->found_lr);
     return t->optimizer;
@@ -211,7 +235,10 @@ static fg_status fill_schedule(fgi_run_task *t, const fg_schedule_entry *row, fg
     if (status == FG_OK && row->check != NULL && row->check(t->schedule_options, err) != FG_OK)
         status = fgi_option_add_place(values, err->status, err);
     fg_option_values_destroy(values);
-    t->schedule = (fg_schedule){.row = row, .options = t->schedule_options, .is_complete = true};
+    t->schedule = (fg_schedule){.row = row,
+                                .options = t->schedule_options,
+                                .is_complete = true,
+                                .warmup = t->c->schedule.warmup};
     return status;
 }
 

@@ -497,8 +497,10 @@ static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path
     const char *name = fg_variable_name(variable);
     const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
     int32_t step = 0;
-    /* a run with another precision had no loss scale, and older versions no health */
-    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name))
+    /* a run with another precision had no loss scale, one with another schedule has followed no
+     * metric, and older versions had no health */
+    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name) ||
+        variable == optimizer->observed)
         return FG_OK;
     if (parameter == NULL || !was_frozen(frozen, fg_variable_name(parameter)))
         return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);

@@ -1,4 +1,4 @@
-/* onecycle.c - learning rate and momentum over one cycle.
+/* schedule_onecycle.c - learning rate and momentum over one cycle.
  * Source: Smith and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR;
  * fastai's fit_one_cycle (combined_cos); OneCyclePolicy_TPU of Wabinab/TPU_utility ("kaggle").
  *
@@ -45,7 +45,7 @@ static double blend(bool is_linear, double from, double to, double share)
         return share <= 0 ? from : to; /* exactly, without rounding */
     if (is_linear)
         return from + (to - from) * share;
-    return to + (from - to) / 2 * (cos(3.14159265358979323846 * share) + 1);
+    return to + (from - to) / 2 * (cos(FGI_PI * share) + 1);
 }
 
 /* The step of the peak; PyTorch counts it from all steps, the others from those before the last. */
