@@ -1,4 +1,4 @@
-/* custom.c - operations of the user: with a gradient of their own, and calls of their own code.
+/* custom.c - operations of the user: with a custom gradient, and calls of the user's code.
  *
  * An operation with its own gradient is traced as what it consists of. Its node then passes the
  * outputs on, and returns to the inputs what the user's function computes. Its inputs are those of

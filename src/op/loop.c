@@ -141,7 +141,7 @@ static void become_results(const loop *l, const fgi_value *state)
             fgi_emit_become_at(l->e, i, state[n++]);
 }
 
-/* Within the loop, nodes from outside have other values than before and after it. */
+/* Within the loop, the values of nodes from outside are those in its state. */
 static void loop_emit(fgi_emit *e)
 {
     loop l = {.e = e, .node = e->node, .r = e->node->body};

@@ -120,7 +120,7 @@ static fgi_region *reader_of(fg_trace *trace, fgi_region *of)
         if (reads(r, of))
             return r;
     (void)fgi_trace_fail(trace, FG_EINVAL,
-                         "a value that was computed in the body of a loop is used outside of it: "
+                         "a value that was computed in the body of a loop is used outside it: "
                          "return it from the body");
     return NULL;
 }
@@ -271,7 +271,7 @@ typedef struct walk {
     int capture_count, import_count;
 } walk;
 
-/* Values from outside of the region: constants, values of other bodies, others. */
+/* Values from outside the region: constants, values of other bodies, others. */
 static bool meet(walk *w, fgi_node *node)
 {
     if (node->region == w->region)

@@ -52,7 +52,7 @@ bool fgi_region_push(fg_trace *trace, fgi_node ***list, int *count, fgi_node *no
  * another loop's body. Returns false after keeping an error. */
 bool fgi_region_place(fg_trace *trace, fgi_node *const *in, int count, fgi_region **out,
                       fgi_hash *hash);
-/* Whether the value can be used outside of loops; otherwise keeps an error that names `user`. */
+/* Whether the value can be used outside loops; otherwise keeps an error that names `user`. */
 bool fgi_region_is_outside(const fgi_node *node, const char *user);
 /* How often a node is computed in one run, at most. */
 double fgi_region_repeats(const fgi_node *node);

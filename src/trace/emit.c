@@ -311,7 +311,7 @@ static void put_node(fgi_emit *e, const fgi_node *node)
         fgi_emit_become(e, put_stored(&e->b, fgi_emit_result(e)));
 }
 
-/* The nodes of one region, NULL: those outside of all, with ids from `begin` to before `end`. */
+/* The nodes of one region, NULL: those outside all, with ids from `begin` to before `end`. */
 static void put_nodes(fgi_emit *e, const fgi_region *region, size_t begin, size_t end)
 {
     const module *m = e->module;

@@ -33,7 +33,7 @@ typedef struct fgi_rows {
     int64_t step[FG_MAX_RANK];
 } fgi_rows;
 
-/* The results of an operation with several of them. Each is a node of its own, whose only input is
+/* The results of an operation with several of them. Each is a separate node, whose only input is
  * the operation's node. */
 typedef struct fgi_results {
     int count;

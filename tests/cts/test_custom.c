@@ -280,17 +280,16 @@ static void the_same_numbers_with_less_memory(void **client)
     free(b);
 }
 
-/* The temporary memory of the same programs compiled for a machine that is not there. */
+/* The temporary memory of the same programs compiled for a machine that is not present. */
 static void less_memory_on(const char *accelerator, const char *topology)
 {
     fg_error err = {0};
     fg_client *client;
     int64_t bytes[2];
-    const fg_status status =
-        fg_client_open(&(fg_client_options){.accelerator = accelerator,
-                                            .topology = topology,
-                                            .cache_dir = fgt_cache("")},
-                       &client, &err);
+    const fg_status status = fg_client_open(&(fg_client_options){.accelerator = accelerator,
+                                                                 .topology = topology,
+                                                                 .cache_dir = fgt_cache("")},
+                                            &client, &err);
     if (status == FG_ENOTFOUND) {
         print_message("no plugin for %s\n", accelerator);
         skip();

@@ -1,5 +1,5 @@
 /* op_calls.h - rows of the battery that are more than an expression: loops, one of several results.
- * The loops stand in tests/golden/ops/record.py too, as Python loops.
+ * The loops are also in tests/golden/ops/record.py, as Python loops.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGT_OP_CALLS_H

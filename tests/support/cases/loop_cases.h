@@ -19,6 +19,6 @@ FAILS(fgt_loop_of(&(fg_scan_options){.x_count = 1, .length = 4}, o.s, o.m), FG_E
 FAILS(fgt_loop_of(&(fg_scan_options){.x_count = 1}, o.m, o.s), FG_ESHAPE, "scan: x 0 is f32[]: expected a first dimension of 1, the number of iterations")
 FAILS(fgt_loop_of(&(fg_scan_options){.carry_count = 1, .length = 2, .body = fgt_body_narrow}, o.d, o.m), FG_EDTYPE, "scan: carried value 0 is f64[3,4], but the body computes f32[3,4]")
 FAILS(fgt_loop_of(&(fg_scan_options){.carry_count = 1, .length = 2, .body = fgt_body_reshaped}, o.m, o.m), FG_ESHAPE, "scan: carried value 0 is f32[3,4], but the body computes f32[12]")
-FAILS(fgt_loop_leak(o.m), FG_EINVAL, "a value that was computed in the body of a loop is used outside of it: return it from the body")
+FAILS(fgt_loop_leak(o.m), FG_EINVAL, "a value that was computed in the body of a loop is used outside it: return it from the body")
 FAILS(fgt_loop_endless(o.m), FG_EUNSUPPORTED, "the gradient of fg_while needs the values of each iteration: set the largest number of iterations (limit)")
 /* clang-format on */
