@@ -313,14 +313,22 @@ typedef struct fg_model_entry {
 
 /* A registered loss (registry.h): a constant row. */
 typedef struct fg_loss_entry {
-    fg_entry entry;   /* with the struct of its options */
-    const char *task; /* "classification" (logits T[B, C], labels s32[B]) or "regression" (T[B] or
-                         T[B, K] for both) */
+    fg_entry entry; /* with the struct of its options */
+    const char
+        *task; /* "classification" (logits T[B, C], labels s32[B] or probabilities T[B, C]) or
+                         "regression" (T[B] or T[B, K] for both) */
     /* Checks the row's struct for a number of classes or of values to predict; may be NULL. The
      * message begins with the name of the option: "class_weight: expected ...". */
     fg_status (*check)(const void *options, int64_t outputs, fg_error *err);
     /* Returns the mean loss over the batch: f32[] or f64[]. options is the row's struct. */
     fg_tensor (*apply)(fg_tensor prediction, fg_tensor target, const void *options);
+    /* Returns how many outputs the model needs for that many values to predict. NULL: as many. */
+    int64_t (*outputs)(const void *options, int64_t values);
+    /* Returns what the model's outputs predict, such as probabilities; is_point: one number for each
+     * value of the target, for metrics. NULL: the outputs themselves, in the unit of the target.
+     * Only for regression. */
+    fg_tensor (*predict)(fg_tensor output, bool is_point, const void *options);
+    bool is_unscaled;          /* targets of a regression must not be standardized */
     void (*reserved[2])(void); /* must be NULL */
 } fg_loss_entry;
 

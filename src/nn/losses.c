@@ -5,7 +5,13 @@
 
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_cross_entropy_row)                                                                     \
-    ROW(fgi_mse_row)
+    ROW(fgi_focal_row)                                                                             \
+    ROW(fgi_mse_row)                                                                               \
+    ROW(fgi_l1_row)                                                                                \
+    ROW(fgi_huber_row)                                                                             \
+    ROW(fgi_smooth_l1_row)                                                                         \
+    ROW(fgi_quantile_row)                                                                          \
+    ROW(fgi_kl_div_row)
 
 #define DECLARE(name) extern const fg_loss_entry name;
 ROWS(DECLARE)

@@ -12,7 +12,21 @@ extern const size_t fgi_model_row_count;
 extern const fg_entry *const fgi_loss_rows[];
 extern const size_t fgi_loss_row_count;
 extern const fg_model_entry fgi_linear_row;
-extern const fg_loss_entry fgi_cross_entropy_row;
+extern const fg_loss_entry fgi_cross_entropy_row, fgi_focal_row, fgi_l1_row, fgi_huber_row,
+    fgi_smooth_l1_row, fgi_quantile_row, fgi_kl_div_row;
+
+/* Of an option that lists a weight for each class: checks it, and returns f32[C]; empty: there are
+ * none, or the trace is not in training, so that losses of evaluations do not depend on them. */
+fg_status fgi_class_weights_check(const char *option, fg_strings given, int64_t classes,
+                                  fg_error *err);
+fg_tensor fgi_class_weights(fg_trace *trace, fg_strings given);
+
+/* The option `gamma` of focal losses, and a check of their structs, whose first member it is. */
+#define FGI_OPTION_GAMMA(type)                                                                     \
+    FG_OPTION(type, gamma, FLOAT, "2", "0..", "1.5",                                               \
+              "How little weight a sample has that is predicted well: its loss is multiplied by "  \
+              "(1 - probability of the target)^gamma. 0 (cross-entropy), or at least 1.")
+fg_status fgi_focal_check(const void *options, int64_t outputs, fg_error *err);
 
 /* "h.3" of "h." and 3. */
 typedef struct fgi_name {

@@ -158,8 +158,8 @@ static fg_tensor mean_entropy(const classes *c)
 }
 
 /* A tensor from the options, in the dtype and shape of the logits; false after an error. */
-static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const fg_type *shape,
-                        fg_tensor *out)
+static bool take_weight(const char *op, const char *name, fg_tensor weight, fg_tensor x,
+                        const fg_type *shape, fg_tensor *out)
 {
     char a[96], b[96];
     *out = weight;
@@ -175,8 +175,8 @@ static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const f
     }
     (void)fgi_trace_fail(
         fg_tensor_trace(x), FG_ESHAPE,
-        "cross_entropy: %s is %s: expected a floating-point or bool tensor that broadcasts to %s",
-        name, fg_type_format(have, a, sizeof a), fg_type_format(shape, b, sizeof b));
+        "%s: %s is %s: expected a floating-point or bool tensor that broadcasts to %s", op, name,
+        fg_type_format(have, a, sizeof a), fg_type_format(shape, b, sizeof b));
     return false;
 }
 
@@ -191,8 +191,8 @@ static fg_tensor soft_entropy(fg_tensor logits, fg_tensor target, const fg_cross
     const fg_type all = *fg_tensor_type(x);
     fg_type positions = all;
     positions.rank--;
-    if (!take_weight("class_weight", o->class_weight, x, &all, &class_weight) ||
-        !take_weight("weight", o->weight, x, &positions, &weight))
+    if (!take_weight("cross_entropy", "class_weight", o->class_weight, x, &all, &class_weight) ||
+        !take_weight("cross_entropy", "weight", o->weight, x, &positions, &weight))
         return fgi_poison(fg_tensor_trace(logits));
     const double even = o->label_smoothing / (double)all.dim[all.rank - 1];
     if (even != 0)
@@ -247,8 +247,8 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
     if (fgi_is_poison(c.x) || fgi_is_poison(c.label))
         return fgi_poison(trace);
     const fg_type all = *fg_tensor_type(c.x), positions = *fg_tensor_type(c.label);
-    if (!take_weight("class_weight", o.class_weight, c.x, &all, &c.class_weight) ||
-        !take_weight("weight", o.weight, c.x, &positions, &c.position_weight))
+    if (!take_weight("cross_entropy", "class_weight", o.class_weight, c.x, &all, &c.class_weight) ||
+        !take_weight("cross_entropy", "weight", o.weight, c.x, &positions, &c.position_weight))
         return fgi_poison(trace);
     c.hot = fg_one_hot(c.label, all.dim[all.rank - 1], FG_BOOL);
     if (ignores)
@@ -272,19 +272,216 @@ fg_tensor fg_accuracy(fg_tensor logits, fg_tensor label)
     return fg_cast(fg_eq(fg_argmax(logits), label), FG_F32);
 }
 
+/* ---- several labels per sample --------------------------------------------------------------- */
+
+/* Widens both to the type of the logits; false after an error. */
+static bool take_binary(const char *op, fg_tensor *logits, fg_tensor *target)
+{
+    if (fgi_is_poison(*logits) || fgi_is_poison(*target))
+        return false;
+    const fg_type *x = fg_tensor_type(*logits), *t = fg_tensor_type(*target);
+    const bool is_binary = t->dtype == FG_BOOL || t->dtype == FG_U8 || fg_dtype_is_float(t->dtype);
+    if (x->rank >= 1 && fgi_same_shape(x, t) && is_binary && fg_dtype_is_float(x->dtype)) {
+        *logits = fgi_batch_first(fgi_upcast(*logits));
+        *target = fg_cast(fgi_batch_first(*target), fg_tensor_type(*logits)->dtype);
+        return true;
+    }
+    char a[96], b[96];
+    (void)fgi_trace_fail(fg_tensor_trace(*logits), fgi_same_shape(x, t) ? FG_EDTYPE : FG_ESHAPE,
+                         "%s(%s, %s): expected floating-point logits T[B, ...], and targets of the "
+                         "same shape, floating-point, bool or u8",
+                         op, fg_type_format(x, a, sizeof a), fg_type_format(t, b, sizeof b));
+    return false;
+}
+
+/* The loss of each element; pos_weight may be empty: 1. */
+static fg_tensor each_binary(fg_tensor x, fg_tensor t, fg_tensor pos_weight)
+{
+    fg_tensor slope = fgi_full_like(t, 1);
+    if (pos_weight.handle != 0)
+        slope = fg_add_scalar(fg_mul(fg_add_scalar(pos_weight, -1), t), 1);
+    const fg_tensor of_zero = fg_mul(fg_sub(fgi_full_like(t, 1), t), x);
+    return fg_add(of_zero, fg_mul(slope, fg_softplus(fg_neg(x))));
+}
+
+fg_tensor fg_bce_with_logits(fg_tensor logits, fg_tensor target, const fg_bce_options *opt)
+{
+    const fg_bce_options o = opt != NULL ? *opt : (fg_bce_options){0};
+    fg_trace *trace = fg_tensor_trace(logits);
+    fg_tensor x = logits, t = target, pos_weight;
+    if (!take_binary("bce_with_logits", &x, &t) ||
+        !fgi_trace_check_reserved(trace, FGI_RESERVED(fg_bce_options, opt)))
+        return fgi_poison(trace);
+    if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+        return fgi_trace_fail(trace, FG_EINVAL,
+                              "bce_with_logits: label_smoothing is %g: expected 0 to 1",
+                              o.label_smoothing);
+    if (!take_weight("bce_with_logits", "pos_weight", o.pos_weight, x, fg_tensor_type(x),
+                     &pos_weight))
+        return fgi_poison(trace);
+    if (o.label_smoothing != 0)
+        t = fg_add_scalar(fg_mul_scalar(t, 1 - o.label_smoothing), o.label_smoothing / 2);
+    return fg_mean(each_binary(x, t, pos_weight), 0, NULL);
+}
+
+/* ---- focal loss ------------------------------------------------------------------------------ */
+
+/* each * rest^gamma */
+static fg_tensor focused(fg_tensor each, fg_tensor rest, double gamma)
+{
+    return gamma == 0 ? each : fg_mul(each, fg_pow(rest, fgi_full_like(rest, gamma)));
+}
+
+/* The exponent: 2 by default. */
+static double gamma_of(double gamma) { return gamma == 0 && !signbit(gamma) ? 2 : gamma; }
+
+static bool is_gamma(const char *op, fg_trace *trace, double gamma)
+{
+    if (gamma == 0 || gamma >= 1)
+        return true;
+    (void)fgi_trace_fail(trace, FG_EINVAL, "%s: gamma is %g: expected 0 or at least 1", op, gamma);
+    return false;
+}
+
+fg_tensor fg_sigmoid_focal_loss(fg_tensor logits, fg_tensor target,
+                                const fg_sigmoid_focal_options *opt)
+{
+    const fg_sigmoid_focal_options o = opt != NULL ? *opt : (fg_sigmoid_focal_options){0};
+    fg_trace *trace = fg_tensor_trace(logits);
+    fg_tensor x = logits, t = target;
+    if (!take_binary("sigmoid_focal_loss", &x, &t) ||
+        !is_gamma("sigmoid_focal_loss", trace, gamma_of(o.gamma)) ||
+        !fgi_trace_check_reserved(trace, FGI_RESERVED(fg_sigmoid_focal_options, opt)))
+        return fgi_poison(trace);
+    if (!(o.alpha >= 0 && o.alpha <= 1))
+        return fgi_trace_fail(trace, FG_EINVAL, "sigmoid_focal_loss: alpha is %g: expected 0 to 1",
+                              o.alpha);
+    const fg_tensor p = fg_sigmoid(x);
+    const fg_tensor rest = fg_sub(fg_add(p, t), fg_mul_scalar(fg_mul(p, t), 2));
+    fg_tensor each = focused(each_binary(x, t, (fg_tensor){0}), rest, gamma_of(o.gamma));
+    if (o.alpha != 0)
+        each = fg_mul(each, fg_add_scalar(fg_mul_scalar(t, 2 * o.alpha - 1), 1 - o.alpha));
+    return fg_mean(each, 0, NULL);
+}
+
+/* target: probabilities T[B, ..., C] */
+static fg_tensor mean_focal(fg_tensor x, fg_tensor target, fg_tensor class_weight, double gamma)
+{
+    const fg_tensor zero = fgi_full_like(x, 0), minus = fg_neg(fg_log_softmax(x));
+    const fg_tensor rest = fg_sub(fgi_full_like(x, 1), fg_exp(fg_neg(minus)));
+    fg_tensor each = fg_mul(target, focused(minus, rest, gamma));
+    if (class_weight.handle != 0)
+        each = fg_mul(each, class_weight);
+    each = fg_where(fg_eq(target, zero), zero, each);
+    return fg_sum(each, 1, (const int[]){-1});
+}
+
+fg_tensor fg_focal_loss(fg_tensor logits, fg_tensor label, const fg_focal_options *opt)
+{
+    const fg_focal_options o = opt != NULL ? *opt : (fg_focal_options){0};
+    fg_trace *trace = fg_tensor_trace(logits);
+    const bool has_probabilities = is_soft(logits, label);
+    if ((!has_probabilities && !expects_logits_and_label("focal_loss", logits, label)) ||
+        !is_gamma("focal_loss", trace, gamma_of(o.gamma)) ||
+        !fgi_trace_check_reserved(trace, FGI_RESERVED(fg_focal_options, opt)))
+        return fgi_poison(trace);
+    classes c = {.x = fgi_batch_first(fgi_upcast(logits)), .label = fgi_batch_first(label)};
+    const fg_type all = *fg_tensor_type(c.x);
+    if (!take_weight("focal_loss", "class_weight", o.class_weight, c.x, &all, &c.class_weight))
+        return fgi_poison(trace);
+    const fg_tensor target = has_probabilities
+                                 ? fg_cast(c.label, all.dtype)
+                                 : fg_one_hot(c.label, all.dim[all.rank - 1], all.dtype);
+    const fg_tensor each = mean_focal(c.x, target, c.class_weight, gamma_of(o.gamma));
+    return fg_mean(has_probabilities ? each : fg_mul(each, label_check(&c)), 0, NULL);
+}
+
+/* ---- distributions --------------------------------------------------------------------------- */
+
+fg_tensor fg_kl_div(fg_tensor logits, fg_tensor target)
+{
+    if (fgi_is_poison(logits) || fgi_is_poison(target))
+        return fgi_poison(fg_tensor_trace(logits));
+    if (!is_soft(logits, target)) {
+        char a[96], b[96];
+        return fgi_trace_fail(
+            fg_tensor_trace(logits), FG_ESHAPE,
+            "kl_div(%s, %s): expected logits and probabilities, both T[B, ..., C]",
+            fg_type_format(fg_tensor_type(logits), a, sizeof a),
+            fg_type_format(fg_tensor_type(target), b, sizeof b));
+    }
+    const fg_tensor x = fgi_batch_first(fgi_upcast(logits));
+    const fg_tensor t = fg_cast(fgi_batch_first(target), fg_tensor_type(x)->dtype);
+    const fg_tensor zero = fgi_full_like(t, 0), is_zero = fg_eq(t, zero);
+    const fg_tensor log_t = fg_log(fg_where(is_zero, fgi_full_like(t, 1), t));
+    const fg_tensor terms = fg_mul(t, fg_sub(log_t, fg_log_softmax(x)));
+    return fg_mean(fg_sum(fg_where(is_zero, zero, terms), 1, (const int[]){-1}), 0, NULL);
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-fg_tensor fg_mse(fg_tensor a, fg_tensor b)
+/* a - b, batch first and wide; poison after an error. */
+static fg_tensor difference(const char *op, fg_tensor a, fg_tensor b)
 {
     if (fgi_is_poison(a) || fgi_is_poison(b))
         return fgi_poison(fg_tensor_trace(a));
     fgi_upcast_both(&a, &b);
     const fg_type *x = fg_tensor_type(a), *y = fg_tensor_type(b);
-    if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
+    if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype ||
+        !fg_dtype_is_float(x->dtype)) {
         char p[96], q[96];
         return fgi_trace_fail(fg_tensor_trace(a), x->dtype != y->dtype ? FG_EDTYPE : FG_ESHAPE,
-                              "mse(%s, %s): expected two tensors T[B, ...] of the same type",
+                              "%s(%s, %s): expected two tensors T[B, ...] of the same type", op,
                               fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
     }
-    return fg_mean(fgi_batch_first(fg_square(fg_sub(fgi_upcast(a), fgi_upcast(b)))), 0, NULL);
+    return fgi_batch_first(fg_sub(fgi_upcast(a), fgi_upcast(b)));
+}
+
+fg_tensor fg_mse(fg_tensor a, fg_tensor b)
+{
+    return fg_mean(fg_square(difference("mse", a, b)), 0, NULL);
+}
+
+fg_tensor fg_l1(fg_tensor a, fg_tensor b)
+{
+    return fg_mean(fg_abs(difference("l1", a, b)), 0, NULL);
+}
+
+fg_tensor fg_huber(fg_tensor a, fg_tensor b, double delta)
+{
+    if (!(delta > 0) || isinf(delta))
+        return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL,
+                              "huber: delta is %g: expected a number above 0", delta);
+    const fg_tensor d = difference("huber", a, b), size = fg_abs(d);
+    const fg_tensor line = fg_mul_scalar(fg_add_scalar(size, -delta / 2), delta);
+    const fg_tensor is_near = fg_le(size, fgi_full_like(size, delta));
+    return fg_mean(fg_where(is_near, fg_mul_scalar(fg_square(d), 0.5), line), 0, NULL);
+}
+
+fg_tensor fg_quantile_loss(fg_tensor prediction, fg_tensor target, const double *quantiles,
+                           int count)
+{
+    fg_trace *trace = fg_tensor_trace(prediction);
+    if (fgi_is_poison(prediction) || fgi_is_poison(target))
+        return fgi_poison(trace);
+    const fg_type *y = fg_tensor_type(target), *p = fg_tensor_type(prediction);
+    fg_tensor q[FG_MAX_QUANTILES];
+    if (count < 1 || count > FG_MAX_QUANTILES || p->rank < 1 || p->rank > 2 || y->rank != 1 ||
+        p->dim[0] != y->dim[0] || fg_type_count(p) != p->dim[0] * count)
+        return fgi_trace_fail(trace, FG_ESHAPE,
+                              "quantile_loss: expected predictions T[B, %d] and targets T[B]",
+                              count);
+    for (int i = 0; i < count; i++)
+        if (!(quantiles[i] > 0 && quantiles[i] < 1))
+            return fgi_trace_fail(trace, FG_EINVAL,
+                                  "quantile_loss: a quantile is %g: expected above 0 and below 1",
+                                  quantiles[i]);
+    prediction = fg_reshape(prediction, FG_DIMS(-1, count));
+    target =
+        fg_broadcast_to(fg_reshape(target, FG_DIMS(-1, 1)), 2, fg_tensor_type(prediction)->dim);
+    const fg_tensor d = difference("quantile_loss", target, prediction);
+    for (int i = 0; i < count; i++)
+        q[i] = fg_full(trace, fg_tensor_type(d)->dtype, quantiles[i], FG_DIMS(1));
+    const fg_tensor all = fg_concat(q, count, 0), is_below = fg_lt(d, fgi_full_like(d, 0));
+    return fg_mean(fg_mul(d, fg_where(is_below, fg_add_scalar(all, -1), all)), 0, NULL);
 }

@@ -423,11 +423,41 @@ static void delimiters_are_suggested_and_tabs_have_names(void **state)
              "data.delimiter: expected one character, or \\t or tab for a tab");
 }
 
+/* An output for each quantile: `predict` writes all, and metrics are those of the median. A
+ * checkpoint has the loss that its outputs are for. */
+static void quantiles_are_predicted(void **state)
+{
+    double p[VAL_ROWS];
+    const char *folder = fgt_temp_folder();
+    write_homes(folder, "train.csv", 0, ROWS, 1000);
+    write_homes(folder, "val.csv", ROWS, VAL_ROWS, 1000);
+    char *fitted = strdup(program_gives(0, folder,
+                                        "fit -q --loss.name=quantile --data.format=csv "
+                                        "--data.path=train.csv --data.val=val.csv "
+                                        "--model.name=linear " LONG_RUN)
+                              ->out);
+    const outcome *o = program_gives(0, folder, "predict run val.csv -q");
+    assert_int_equal(strncmp(o->out, "index,y0,y1,y2\n", 15), 0);
+    const char *line = strchr(o->out, '\n');
+    for (int i = 0; i < VAL_ROWS; i++, line = strchr(line + 1, '\n'))
+        p[i] = strtod(strchr(strchr(line, ',') + 1, ',') + 1, NULL);
+    check_metrics(fitted, p, 1000);
+    contains(program_gives(0, folder, "validate run -q")->out, strstr(fitted, "val_mae"));
+    contains(program_gives(2, folder,
+                           "fit -q --loss.name=quantile --loss.quantiles=[0.5,1] "
+                           "--data.format=csv --data.path=train.csv")
+                 ->err,
+             "loss.quantiles");
+    free(fitted);
+    (void)state;
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(targets_of_any_scale_train),
     cmocka_unit_test(npy_targets_of_any_scale_train),
     cmocka_unit_test(npy_targets_are_measured),
     cmocka_unit_test(a_loss_that_is_never_finite_is_an_error),
+    cmocka_unit_test(quantiles_are_predicted),
     cmocka_unit_test(gaps_in_labels_are_reported),
     cmocka_unit_test(inputs_that_are_not_finite_are_refused),
     cmocka_unit_test(a_linear_model_is_least_squares),

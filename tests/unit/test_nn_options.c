@@ -128,11 +128,11 @@ static void activations_are_the_operations_with_their_names(void **state)
 }
 
 /* The struct of the row; free it with fgi_free. */
-static void *loss_options(const char *text)
+static void *loss_options(const fg_loss_entry *row, const char *text)
 {
     fg_error err = {0};
     void *options = NULL;
-    const fg_entry *entry = &fgi_cross_entropy_row.entry;
+    const fg_entry *entry = &row->entry;
     fg_option_values *values = NULL;
     fgt_ok(fg_option_values_create("loss", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set_all(values, text, NULL, &err));
@@ -141,10 +141,11 @@ static void *loss_options(const char *text)
     return options;
 }
 
-static fg_tensor loss_by_row(fg_tensor logits, fg_tensor label, const char *text)
+static fg_tensor loss_by_row(const fg_loss_entry *row, fg_tensor logits, fg_tensor label,
+                             const char *text)
 {
-    void *options = loss_options(text);
-    const fg_tensor loss = fgi_cross_entropy_row.apply(logits, label, options);
+    void *options = loss_options(row, text);
+    const fg_tensor loss = row->apply(logits, label, options);
     fgi_free(options);
     return loss;
 }
@@ -161,7 +162,8 @@ static void options_of_the_cross_entropy(void **state)
     for (int is_training = 0; is_training < 2; is_training++) {
         fg_trace_set_training(trace, is_training);
         const fg_tensor by_row =
-            loss_by_row(logits, label, "{label_smoothing: 0.25, class_weight: [1, 2, 0, 0.5]}");
+            loss_by_row(&fgi_cross_entropy_row, logits, label,
+                        "{label_smoothing: 0.25, class_weight: [1, 2, 0, 0.5]}");
         fg_cross_entropy_options o = {.label_smoothing = 0.25};
         if (is_training)
             o.class_weight = fg_constant(trace, &type, weights);
@@ -185,12 +187,94 @@ static void wrong_class_weights_are_refused(void **state)
          ": expected balanced or one weight for each of the 4 classes, got 5"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
-        void *options = loss_options(rows[i][0]);
+        void *options = loss_options(&fgi_cross_entropy_row, rows[i][0]);
         assert_int_equal(fgi_cross_entropy_row.check(options, 4, &err), FG_EINVAL);
         assert_int_equal(strncmp(err.message, "class_weight", 12), 0);
         assert_string_equal(err.message + 12, rows[i][1]);
         fgi_free(options);
     }
+}
+
+static bool is_same(fg_tensor a, fg_tensor b)
+{
+    return fgi_hash_equal(fgi_node_of(a)->hash, fgi_node_of(b)->hash);
+}
+
+/* Every other row computes what its function does with the same options. */
+static void losses_are_their_functions(void **state)
+{
+    static const float weights[] = {1, 2, 0, 0.5F};
+    static const double quantiles[] = {0.1, 0.5, 0.9, 0.95};
+    fg_error err = {0};
+    fg_trace *trace = trace_of();
+    fg_trace_set_training(trace, true);
+    const fg_type four = {FG_F32, 1, {4}};
+    const fg_tensor y = fg_iota(trace, FG_F32, 1, FG_DIMS(3, 4)),
+                    one = fg_ones(trace, FG_F32, FG_DIMS(3, 4));
+    const fg_tensor label = fg_zeros(trace, FG_S32, FG_DIMS(3));
+    const fg_tensor value = fg_zeros(trace, FG_F32, FG_DIMS(3));
+    const fg_tensor weight = fg_constant(trace, &four, weights);
+    const struct {
+        const fg_loss_entry *row;
+        const char *options;
+        fg_tensor target, expected;
+    } cases[] = {
+        {&fgi_focal_row, "{}", label, fg_focal_loss(y, label, NULL)},
+        {&fgi_focal_row, "{gamma: 0, class_weight: [1, 2, 0, 0.5]}", label,
+         fg_focal_loss(y, label, &(fg_focal_options){.gamma = FG_ZERO, .class_weight = weight})},
+        {&fgi_l1_row, "{}", one, fg_l1(y, one)},
+        {&fgi_huber_row, "{delta: 0.5}", one, fg_huber(y, one, 0.5)},
+        {&fgi_smooth_l1_row, "{beta: 0.5}", one, fg_mul_scalar(fg_huber(y, one, 0.5), 2)},
+        {&fgi_quantile_row, "{quantiles: [0.1, 0.5, 0.9, 0.95]}", value,
+         fg_quantile_loss(y, value, quantiles, 4)},
+        {&fgi_kl_div_row, "{}", one, fg_kl_div(y, one)},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_true(is_same(loss_by_row(cases[i].row, y, cases[i].target, cases[i].options),
+                            cases[i].expected));
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_destroy(trace);
+}
+
+static void wrong_options_of_losses_are_refused(void **state)
+{
+    static const struct {
+        const fg_loss_entry *row;
+        const char *options;
+        int64_t outputs;
+        const char *message;
+    } rows[] = {
+        {&fgi_focal_row, "{gamma: 0.5}", 4, "gamma: expected 0 or at least 1, got 0.5"},
+        {&fgi_quantile_row, "{quantiles: []}", 0, "quantiles: expected 1 to 64 numbers, got 0"},
+        {&fgi_quantile_row, "{}", 6, "quantiles: expected a target with one value"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        void *options = loss_options(rows[i].row, rows[i].options);
+        assert_int_equal(rows[i].row->check(options, rows[i].outputs, &err), FG_EINVAL);
+        assert_string_equal(err.message, rows[i].message);
+        fgi_free(options);
+    }
+}
+
+/* The outputs are all quantiles; metrics use the one closest to the median. */
+static void quantiles_are_outputs(void **state)
+{
+    fg_error err = {0};
+    fg_trace *trace = trace_of();
+    const fg_tensor y = fg_iota(trace, FG_F32, 1, FG_DIMS(5, 3));
+    void *options = loss_options(&fgi_quantile_row, "{quantiles: [0.1, 0.9, 0.4]}");
+    (void)state;
+    assert_int_equal(fgi_quantile_row.outputs(options, 1), 3);
+    assert_true(is_same(fgi_quantile_row.predict(y, false, options), y));
+    const fg_tensor column = fg_slice(y, (const int64_t[]){0, 2}, (const int64_t[]){5, 3}, NULL);
+    assert_true(
+        is_same(fgi_quantile_row.predict(y, true, options), fg_reshape(column, FG_DIMS(-1))));
+    assert_true(is_same(fgi_kl_div_row.predict(y, false, NULL), fg_softmax(y)));
+    fgt_ok(fg_trace_error(trace, &err));
+    fgi_free(options);
+    fg_trace_destroy(trace);
 }
 
 /* As in PyTorch's modules; running statistics are buffers, which are saved with the model. */
@@ -248,5 +332,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(activations_are_the_operations_with_their_names),
     cmocka_unit_test(options_of_the_cross_entropy),
     cmocka_unit_test(wrong_class_weights_are_refused),
+    cmocka_unit_test(losses_are_their_functions),
+    cmocka_unit_test(wrong_options_of_losses_are_refused),
+    cmocka_unit_test(quantiles_are_outputs),
 };
 FGT_MAIN(tests)

@@ -114,6 +114,9 @@ BY_TRACE(fg_triangular_solve_options, fg_triangular_solve(x, x, &o))
 BY_TRACE(fg_crop_resize_options, fg_crop_resize(x, x, 2, 2, &o))
 BY_TRACE(fg_affine_options, fg_affine_sample(x, x, &o))
 BY_TRACE(fg_cross_entropy_options, fg_cross_entropy(x, label, &o))
+BY_TRACE(fg_focal_options, fg_focal_loss(x, label, &o))
+BY_TRACE(fg_bce_options, fg_bce_with_logits(x, x, &o))
+BY_TRACE(fg_sigmoid_focal_options, fg_sigmoid_focal_loss(x, x, &o))
 
 static void by_fg_model_options(fg_error *err)
 {
@@ -342,6 +345,9 @@ static const reserved_row refused[] = {
     ROW(fg_triangular_solve_options),
     ROW(fg_crop_resize_options),
     ROW(fg_cross_entropy_options),
+    ROW(fg_focal_options),
+    ROW(fg_bce_options),
+    ROW(fg_sigmoid_focal_options),
     ROW(fg_dataset_ops),
     ROW(fg_distribute_options),
     ROW(fg_dot_options),

@@ -101,7 +101,7 @@ static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch, fg_tensor
 {
     fg_here(t->file, t->line);
     const fg_tensor y = fg_model_apply(t->model, prepare(t, batch, target));
-    if (t->is_classification || t->target.rank != 0)
+    if (t->outputs > 1 || t->is_classification || t->target.rank != 0)
         return y;
     return fg_reshape(y, FG_DIMS(-1));
 }
@@ -113,6 +113,12 @@ static fg_tensor next_token_loss(const fgi_run_task *t, fg_step *step, const fg_
     const fg_tensor mean = t->loss->apply(logits, fg_batch_at(batch, 1), t->loss_options);
     fg_step_log_language(step, mean, t->schema->bytes_per_token);
     return mean;
+}
+
+/* What the outputs of a regression predict. */
+static fg_tensor prediction_of(const fgi_run_task *t, fg_tensor y, bool is_point)
+{
+    return t->loss->predict != NULL ? t->loss->predict(y, is_point, t->loss_options) : y;
 }
 
 static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
@@ -132,7 +138,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     if (t->standardises)
         target = fg_mul_scalar(fg_add_scalar(target, -t->target_mean), 1 / t->target_deviation);
     fg_step_log_regression(
-        step, y, target,
+        step, prediction_of(t, y, true), target,
         &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
     return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_options);
 }
@@ -144,7 +150,8 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
     const fg_tensor y = forward(t, batch, NULL);
     if (t->is_classification)
         return fg_cast(fg_softmax(y), FG_F32);
-    return fg_add_scalar(fg_mul_scalar(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);
+    const fg_tensor value = fg_cast(prediction_of(t, y, false), FG_F32);
+    return fg_add_scalar(fg_mul_scalar(value, t->target_deviation), t->target_mean);
 }
 
 /* ---- optimizer ------------------------------------------------------------------------------- */
@@ -378,11 +385,17 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     out->scale = scale_of(c, &out->input);
     FGI_TRY(fgi_run_augment_init(c, out, err));
     fgi_run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
-    out->standardises = schema->target_deviation > 0;
+    out->standardises = schema->target_deviation > 0 && !out->loss->is_unscaled;
+    if (schema->target_deviation > 0 && !out->standardises) {
+        out->target_mean = 0;
+        out->target_deviation = 1;
+    }
     out->is_classification = strcmp(c->task, "classification") == 0;
     out->is_language = strcmp(c->task, "language") == 0;
     FGI_TRY(check_tokens(c, out, err));
     out->outputs = out->is_language ? schema->class_count : fg_type_count(&out->target);
+    if (out->loss->outputs != NULL)
+        out->outputs = out->loss->outputs(out->loss_options, out->outputs);
     out->task = (fg_task){.name = c->model.name, .self = out, .ops = &ops};
     if (out->is_classification && find_classes(c, out, err) != FG_OK)
         return err->status;

@@ -97,6 +97,14 @@ def affine_sample(x, matrix, size=None, mode="bilinear"):
     return F.grid_sample(x.permute(0, 3, 1, 2), grid, mode=mode, align_corners=False).permute(0, 2, 3, 1)
 
 
+def sigmoid_focal(x, t, gamma, alpha):
+    """torchvision's sigmoid_focal_loss with reduction "mean"."""
+    p = torch.sigmoid(x)
+    p_t = p * t + (1 - p) * (1 - t)
+    loss = F.binary_cross_entropy_with_logits(x, t, reduction="none") * (1 - p_t) ** gamma
+    return (loss if alpha < 0 else (alpha * t + (1 - alpha) * (1 - t)) * loss).mean()
+
+
 def one_hot(index, depth):
     return index[..., None] == torch.arange(depth)
 
