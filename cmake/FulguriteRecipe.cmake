@@ -34,7 +34,7 @@ set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/crc32c.c base/duration.
     base/resources.c base/output.c base/print.c base/reserved.c base/run_lock.c base/temporary.c base/text.c base/thread.c catalog/catalog_options.c catalog/class_counts.c catalog/draft.c data/csv_images.c data/npy_header.c
     option/choice.c option/describe.c option/fill.c option/format.c option/parse.c option/range.c option/values.c
     input/block.c input/csv_cell.c input/csv_table.c input/json_file.c
-    nn/published_names.c train/watch/input_report.c callback/prediction_file.c)
+    nn/published_names.c train/state/metrics.c train/watch/input_report.c callback/prediction_file.c)
 list(TRANSFORM FG_HELPERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/src/)
 add_library(fulgurite_helpers STATIC ${FG_HELPERS})
 target_include_directories(fulgurite_helpers PRIVATE include src)

@@ -324,9 +324,9 @@ typedef struct fg_loss_entry {
     fg_tensor (*apply)(fg_tensor prediction, fg_tensor target, const void *options);
     /* Returns how many outputs the model needs for that many values to predict. NULL: as many. */
     int64_t (*outputs)(const void *options, int64_t values);
-    /* Returns what the model's outputs predict, such as probabilities; is_point: one number for each
-     * value of the target, for metrics. NULL: the outputs themselves, in the unit of the target.
-     * Only for regression. */
+    /* Returns what the model's outputs predict, such as probabilities; is_point: one number for
+     * each value of the target, for metrics. NULL: the outputs themselves, in the unit of the
+     * target. Only for regression. */
     fg_tensor (*predict)(fg_tensor output, bool is_point, const void *options);
     bool is_unscaled;          /* targets of a regression must not be standardized */
     void (*reserved[2])(void); /* must be NULL */

@@ -73,31 +73,47 @@ typedef struct fg_regression_options {
 
 /* Logs regression metrics of predictions and targets, both floating-point T[B] or T[B, K]:
  *
- *   mae    mean of |p - y|
- *   rmse   square root of the mean of (p - y)^2
+ *   mae    mean of |p - y|                                                                  default
+ *   mse    mean of (p - y)^2
+ *   rmse   square root of the mean of (p - y)^2                                             default
  *   r2     1 - sum of (p - y)^2 / sum of (y - mean of y)^2, the coefficient of determination; NaN
- *          if all targets are equal; not for T[B, K]
+ *          if all targets are equal; not for T[B, K]                                        default
  *
  * over all valid rows of an epoch, or of the steps of a log line. They are computed from sums, so
- * they do not depend on batches, devices or padding rows. Uses the names above and "r2_squares",
- * which is not shown. opt may be NULL. Errors, stored in the trace: FG_ESHAPE, FG_EDTYPE,
- * FG_EINVAL. */
+ * they do not depend on batches, devices or padding rows. Uses the names above, and "r2_squares"
+ * and "r2_errors", which are not shown. opt may be NULL. Source: scikit-learn,
+ * "mean_squared_error", "r2_score". Errors, stored in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL.
+ */
 FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor target,
                                    const fg_regression_options *opt);
 /* Logs the metrics of a classification with one label per sample, from logits T[B, C] and labels
- * s32[B]:
+ * s32[B]. Those after acc are only computed in validation and test:
  *
- *   acc        fraction of the samples whose largest logit is that of their label
- *   f1         mean over the classes of 2 hits / (samples + predictions)       validation and test
- *   precision  mean over the classes of hits / predictions of the class       validation and test
- *   recall     mean over the classes of hits / samples of the class           validation and test
+ *   acc           fraction of the samples whose largest logit is that of their label        default
+ *   topK_acc      fraction of the samples whose label has one of the K largest logits: top5_acc; of
+ *                 equal logits, the first one is larger
+ *   f1            mean over the classes of 2 hits / (samples + predictions)                 default
+ *   precision     mean over the classes of hits / predictions of the class                  default
+ *   recall        mean over the classes of hits / samples of the class                      default
+ *   balanced_acc  the same over the classes that have samples
+ *   f1_micro, precision_micro, recall_micro
+ *                 of the sums over all classes, which are equal to acc
+ *   auc           area under the ROC curve: of the second of two classes, else the mean over the
+ *                 classes, each against the rest
+ *   ap            average precision, the area under the curve of precision by recall, too
+ *   log_loss      mean of -log softmax(logits)[label]
+ *   perplexity    e to the power of log_loss
  *
- * The means are over the classes that occur as a label or a prediction, all with the same weight
- * ("macro"); a class that is never predicted has precision 0. Source: scikit-learn,
- * "precision_recall_fscore_support". The counts are summed on the device, over all valid rows of an
- * evaluation, so they do not depend on batches, devices or padding rows. Errors, stored in the
- * trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL (one of the names is logged twice; more than
- * FG_MAX_METRICS). */
+ * The means over classes are over those that occur as a label or a prediction (auc, ap: that have
+ * samples and, for auc, others), all with the same weight ("macro"); a class that is never
+ * predicted has precision 0. Source: scikit-learn, "precision_recall_fscore_support",
+ * "balanced_accuracy_score", "top_k_accuracy_score", "roc_auc_score" (multi_class "ovr"),
+ * "average_precision_score", "log_loss". Everything is summed on the device, over all valid rows of
+ * an evaluation, so it does not depend on batches, devices or padding rows. auc and ap are exact:
+ * f32 scores, one for two classes and C for more, are copied to the host with each batch and sorted
+ * at the end, which needs 4 bytes per score there. Errors, stored in the trace: FG_ESHAPE,
+ * FG_EDTYPE, FG_EINVAL (an unknown name in fg_task.metrics; one of the names is logged twice; more
+ * than FG_MAX_METRICS). */
 FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label);
 /* Logs the metrics of a language model from its loss, the mean cross-entropy of the next token in
  * nats:
@@ -109,6 +125,25 @@ FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tenso
  * Both follow from the mean over all tokens, not from those of batches. Errors, stored in the
  * trace: those of fg_step_log. */
 FG_API void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token);
+/* Logs the metrics of several labels per sample, from logits T[B, C] and targets T[B, C]:
+ * floating-point, bool or u8, 1 where a sample has the label. A label is predicted if its logit is
+ * above 0, the probability above 1/2. Those after acc are only computed in validation and test:
+ *
+ *   acc           fraction of the samples all of whose labels are predicted correctly       default
+ *   f1, precision, recall
+ *                 means over all labels, as for a classification                            default
+ *   f1_micro      of the sums over all labels                                               default
+ *   precision_micro, recall_micro
+ *                 in the same way
+ *   ap            mean over the labels of the average precision, which the field calls mAP  default
+ *   auc           mean over the labels of the area under the ROC curve
+ *   log_loss      mean over samples and labels of the binary cross-entropy
+ *
+ * A mean over labels counts 0 for a label without predictions (precision) or samples (recall);
+ * those of ap and auc leave out labels that all samples or no samples have. Everything else,
+ * sources and errors are as for a classification; the scores of ap and auc, and the targets, take 8
+ * bytes for each label of each sample. */
+FG_API void fg_step_log_multilabel(fg_step *step, fg_tensor logits, fg_tensor target);
 /* Returns the trace of the step, borrowed. */
 FG_API fg_trace *fg_step_trace(const fg_step *step);
 
@@ -144,7 +179,10 @@ typedef struct fg_task {
      * classes there are, and their names, borrowed. 0: the predictions are not classes [0, NULL] */
     int64_t class_count;
     const char *const *class_names; /* NULL: the classes have no names */
-    uint64_t reserved[2];           /* must be 0 */
+    /* The metrics that fg_step_log_classification, _multilabel and _regression log, by the names in
+     * their comments; borrowed. None: those that are marked as the default. */
+    fg_strings metrics;
+    uint64_t reserved[2]; /* must be 0 */
 } fg_task;
 
 #ifdef __cplusplus
@@ -159,5 +197,6 @@ typedef struct fg_task {
 #define fg_step_log_weighted(...)   FG_HERE(fg_step_log_weighted(__VA_ARGS__))
 #define fg_step_set_weight(...)     FG_HERE(fg_step_set_weight(__VA_ARGS__))
 #define fg_step_log_regression(...) FG_HERE(fg_step_log_regression(__VA_ARGS__))
+#define fg_step_log_multilabel(...) FG_HERE(fg_step_log_multilabel(__VA_ARGS__))
 #endif
 #endif

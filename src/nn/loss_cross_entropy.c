@@ -117,7 +117,7 @@ static fg_tensor apply_focal(fg_tensor logits, fg_tensor label, const void *opti
 }
 
 static const fg_option focal_options[] = {
-    FGI_OPTION_GAMMA(focal),
+    FGI_OPTION_FOCAL_GAMMA(focal),
     OPTION_CLASS_WEIGHT(focal),
 };
 

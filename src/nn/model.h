@@ -22,7 +22,7 @@ fg_status fgi_class_weights_check(const char *option, fg_strings given, int64_t 
 fg_tensor fgi_class_weights(fg_trace *trace, fg_strings given);
 
 /* The option `gamma` of focal losses, and a check of their structs, whose first member it is. */
-#define FGI_OPTION_GAMMA(type)                                                                     \
+#define FGI_OPTION_FOCAL_GAMMA(type)                                                               \
     FG_OPTION(type, gamma, FLOAT, "2", "0..", "1.5",                                               \
               "How little weight a sample has that is predicted well: its loss is multiplied by "  \
               "(1 - probability of the target)^gamma. 0 (cross-entropy), or at least 1.")

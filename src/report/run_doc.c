@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/print.h"
 #include "input/json_file.h"
+#include "train/state/metrics.h"
 #include "verdict/verdict.h"
 
 enum { WINDOWS_MAX = 512 };
@@ -151,17 +153,19 @@ static void put_best(fgi_doc *d, const fgi_run_metric *m)
     fgi_buf_fini(&name);
 }
 
-/* The best values of the metrics that people look for. */
+/* The best values of the monitored metric and of the headlines of the table. */
 static void put_results(fgi_doc *d, const fgi_run_view *view)
 {
-    static const char *const names[] = {"val_acc", "val_f1", "val_rmse", "val_r2"};
     const fgi_run_metric *monitored = main_metric(view);
     if (monitored == NULL)
         return;
     put_best(d, monitored);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], monitored->name) != 0)
-            put_best(d, fgi_run_view_metric(view, names[i]));
+    for (size_t i = 0; i < fgi_metric_row_count; i++) {
+        char name[64];
+        (void)fgi_snprintf(name, sizeof name, "val_%s", fgi_metric_rows[i].name);
+        if (fgi_metric_rows[i].is_headline && strcmp(name, monitored->name) != 0)
+            put_best(d, fgi_run_view_metric(view, name));
+    }
 }
 
 static void put_verdicts(fgi_doc *d, const json_t *verdicts)

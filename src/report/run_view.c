@@ -33,22 +33,10 @@ const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *
     return find_metric(view, name);
 }
 
-/* 1 if higher values are better, -1 if lower ones are, 0 if neither, as of lr. */
-static int direction_of(const char *name)
-{
-    static const char *const losses[] = {"loss", "mae", "mse", "err"};
-    if (fgi_metric_is_max(name))
-        return 1;
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        if (strstr(name, losses[i]) != NULL)
-            return -1;
-    return 0;
-}
-
 int64_t fgi_run_metric_best(const fgi_run_metric *metric)
 {
     int64_t best = -1;
-    const int direction = fgi_is_of_training(metric->name) ? 0 : direction_of(metric->name);
+    const int direction = fgi_is_of_training(metric->name) ? 0 : fgi_metric_direction(metric->name);
     for (size_t i = 0; i < metric->count && direction != 0; i++)
         if (isfinite(metric->y[i]) &&
             (best < 0 || direction * (metric->y[i] - metric->y[best]) > 0))

@@ -57,6 +57,13 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     return fgi_windows_collect(windows, 0, err);
 }
 
+/* The metrics that follow from the scores of all samples. */
+static fg_status rank(fgi_stage *stage, fgi_windows *windows, fg_error *err)
+{
+    FGI_TRY(fgi_sample_rows_count(&stage->rows, err));
+    return fgi_sample_rows_rank(&stage->rows, stage->metrics.is_multilabel, windows->ranked, err);
+}
+
 fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[kind];
@@ -74,7 +81,9 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                                   .feed = trainer->feed,
                                   .spans = &trainer->spans,
                                   .cursor = &trainer->cursor}};
-    const fg_status status = pass(trainer, stage, &windows, limit, err);
+    fg_status status = pass(trainer, stage, &windows, limit, err);
+    if (status == FG_OK && fgi_metrics_rank(&stage->metrics))
+        status = rank(stage, &windows, err);
     if (status == FG_OK)
         *out_count = fgi_windows_means(&windows, NULL, out_metrics);
     else

@@ -151,7 +151,7 @@ static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_pro
         wide[i] = (double)sums[i];
     fg_progress at = *closed;
     at.metrics = metrics;
-    at.metric_count = fgi_metrics_values(list, "train_", wide, NULL, metrics);
+    at.metric_count = fgi_metrics_values(list, "train_", wide, NULL, NULL, metrics);
     at.metric_count += fgi_health_metrics(&trainer->health, metrics + at.metric_count);
     FGI_TRY(
         fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));

@@ -152,8 +152,10 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
 {
     FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
     fg_trace *trace = stage->trace;
-    fg_step step = {
-        .trace = trace, .stage = stage, .sharding = fgi_batch_sharding(trainer->client)};
+    fg_step step = {.trace = trace,
+                    .stage = stage,
+                    .chosen = trainer->model.task.metrics,
+                    .sharding = fgi_batch_sharding(trainer->client)};
     fg_batch batch = {.step = &step,
                       .trace = trace,
                       .dataset = stage->spec.dataset,

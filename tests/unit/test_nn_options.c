@@ -200,28 +200,49 @@ static bool is_same(fg_tensor a, fg_tensor b)
     return fgi_hash_equal(fgi_node_of(a)->hash, fgi_node_of(b)->hash);
 }
 
-/* Every other row computes what its function does with the same options. */
-static void losses_are_their_functions(void **state)
+typedef struct loss_case {
+    const fg_loss_entry *row;
+    const char *options;
+    fg_tensor target, expected;
+} loss_case;
+
+/* The row computes what its function does with the same options. */
+static void check_losses(fg_tensor y, const loss_case *cases, size_t count)
+{
+    fg_error err = {0};
+    for (size_t i = 0; i < count; i++)
+        assert_true(is_same(loss_by_row(cases[i].row, y, cases[i].target, cases[i].options),
+                            cases[i].expected));
+    fgt_ok(fg_trace_error(fg_tensor_trace(y), &err));
+}
+
+static void losses_of_classes_are_their_functions(void **state)
 {
     static const float weights[] = {1, 2, 0, 0.5F};
-    static const double quantiles[] = {0.1, 0.5, 0.9, 0.95};
-    fg_error err = {0};
     fg_trace *trace = trace_of();
     fg_trace_set_training(trace, true);
     const fg_type four = {FG_F32, 1, {4}};
-    const fg_tensor y = fg_iota(trace, FG_F32, 1, FG_DIMS(3, 4)),
-                    one = fg_ones(trace, FG_F32, FG_DIMS(3, 4));
+    const fg_tensor y = fg_iota(trace, FG_F32, 1, FG_DIMS(3, 4));
     const fg_tensor label = fg_zeros(trace, FG_S32, FG_DIMS(3));
-    const fg_tensor value = fg_zeros(trace, FG_F32, FG_DIMS(3));
     const fg_tensor weight = fg_constant(trace, &four, weights);
-    const struct {
-        const fg_loss_entry *row;
-        const char *options;
-        fg_tensor target, expected;
-    } cases[] = {
+    const loss_case cases[] = {
         {&fgi_focal_row, "{}", label, fg_focal_loss(y, label, NULL)},
         {&fgi_focal_row, "{gamma: 0, class_weight: [1, 2, 0, 0.5]}", label,
          fg_focal_loss(y, label, &(fg_focal_options){.gamma = FG_ZERO, .class_weight = weight})},
+    };
+    (void)state;
+    check_losses(y, cases, sizeof cases / sizeof cases[0]);
+    fg_trace_destroy(trace);
+}
+
+static void losses_of_numbers_are_their_functions(void **state)
+{
+    static const double quantiles[] = {0.1, 0.5, 0.9, 0.95};
+    fg_trace *trace = trace_of();
+    const fg_tensor y = fg_iota(trace, FG_F32, 1, FG_DIMS(3, 4));
+    const fg_tensor one = fg_ones(trace, FG_F32, FG_DIMS(3, 4));
+    const fg_tensor value = fg_zeros(trace, FG_F32, FG_DIMS(3));
+    const loss_case cases[] = {
         {&fgi_l1_row, "{}", one, fg_l1(y, one)},
         {&fgi_huber_row, "{delta: 0.5}", one, fg_huber(y, one, 0.5)},
         {&fgi_smooth_l1_row, "{beta: 0.5}", one, fg_mul_scalar(fg_huber(y, one, 0.5), 2)},
@@ -230,10 +251,7 @@ static void losses_are_their_functions(void **state)
         {&fgi_kl_div_row, "{}", one, fg_kl_div(y, one)},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_true(is_same(loss_by_row(cases[i].row, y, cases[i].target, cases[i].options),
-                            cases[i].expected));
-    fgt_ok(fg_trace_error(trace, &err));
+    check_losses(y, cases, sizeof cases / sizeof cases[0]);
     fg_trace_destroy(trace);
 }
 
@@ -332,7 +350,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(activations_are_the_operations_with_their_names),
     cmocka_unit_test(options_of_the_cross_entropy),
     cmocka_unit_test(wrong_class_weights_are_refused),
-    cmocka_unit_test(losses_are_their_functions),
+    cmocka_unit_test(losses_of_classes_are_their_functions),
+    cmocka_unit_test(losses_of_numbers_are_their_functions),
     cmocka_unit_test(wrong_options_of_losses_are_refused),
     cmocka_unit_test(quantiles_are_outputs),
 };

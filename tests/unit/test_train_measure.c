@@ -198,7 +198,8 @@ static const struct {
 } classified[] = {
     {11, NULL, ""},
     {12, NULL, "log 'loss': a step logs at most 16 names"},
-    {13, NULL, "log_classification: 'f1' is logged twice in one step, or there are more than 16"},
+    {13, NULL,
+     "log_classification: 'recall' is logged twice in one step, or there are more than 16"},
     {0, "f1", "log_classification: 'f1' is logged twice"},
     {0, "precision", "log_classification: 'precision' is logged twice"},
     {0, "recall", "log_classification: 'recall' is logged twice"},

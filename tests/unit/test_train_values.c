@@ -71,7 +71,7 @@ static void values_follow_from_sums(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof squares / sizeof squares[0]; i++) {
         const double sums[] = {6, 4, 6, 3, 8, 2, 2, 4, 12, 4, squares[i].square, 4, 0, 0};
-        assert_int_equal(fgi_metrics_values(m, "val_", sums, NULL, out), 6);
+        assert_int_equal(fgi_metrics_values(m, "val_", sums, NULL, NULL, out), 6);
         assert_string_equal(out[0].name, "val_loss");
         fgt_close("loss", out[0].value, 1.5, 0, 0);
         fgt_close("half", out[1].value, 1, 0, 0);
@@ -85,50 +85,119 @@ static void values_follow_from_sums(void **state)
             assert_string_equal(out[k].name + 4, names[k - 1]);
     }
     const double sums[] = {-6, -4, 6, 3, -8, 2, 2, 4, 12, 4, 38, 4, 0, 0};
-    assert_int_equal(fgi_metrics_values(m, "val_", sums, NULL, out), 6);
+    assert_int_equal(fgi_metrics_values(m, "val_", sums, NULL, NULL, out), 6);
     for (int k = 0; k < 3; k += 2) /* no mean, and the root of -4; printed without a sign */
         assert_true(isnan(out[k].value) && !signbit(out[k].value));
 }
 
-static const struct {
+typedef struct class_count {
     double counts[9]; /* samples of the class, predicted as it, both */
-    double f1, precision, recall;
-} class_counts[] = {{{3, 1, 0, 2, 2, 0, 2, 1, 0}, (0.8 + 2. / 3) / 2, 0.75, (2. / 3 + 1) / 2},
-                    {{3, 1, 1, 3, 2, 0, 3, 1, 0}, (1 + 2. / 3) / 3, 0.5, 2. / 3},
-                    {{2, 2, 0, 1, 2, 1, 1, 2, 0}, (2. / 3 + 1) / 3, 2. / 3, 0.5},
-                    {{0, 0, 0, 0, 0, 0, 0, 0, 0}, (double)NAN, (double)NAN, (double)NAN}};
+    double f1, precision, recall, balanced;
+} class_count;
+
+static const class_count class_counts[] = {
+    {{3, 1, 0, 2, 2, 0, 2, 1, 0}, (0.8 + 2. / 3) / 2, 0.75, 2.5 / 3, 2.5 / 3},
+    {{3, 1, 1, 3, 2, 0, 3, 1, 0}, (1 + 2. / 3) / 3, 0.5, 2. / 3, 2. / 3},
+    {{2, 2, 0, 1, 2, 1, 1, 2, 0}, (2. / 3 + 1) / 3, 2. / 3, 0.5, 0.75},
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0}, NAN, NAN, NAN, NAN}};
+
+/* The six metrics of these counts; NULL: unknown. */
+static void check_class_values(const fgi_metrics *m, const char *const *names, const class_count *c)
+{
+    static const double ranked[] = {0.25, 0.125};
+    fg_metric out[FG_MAX_METRICS];
+    const double none = (double)NAN;
+    const double expected[] = {c != NULL ? c->f1 : none,     c != NULL ? c->precision : none,
+                               c != NULL ? c->recall : none, c != NULL ? c->balanced : none,
+                               c != NULL ? 0.25 : none,      c != NULL ? 0.125 : none};
+    assert_int_equal(fgi_metrics_values(m, "test_", NULL, c != NULL ? c->counts : NULL,
+                                        c != NULL ? ranked : NULL, out),
+                     6);
+    for (int k = 0; k < 6; k++) {
+        assert_string_equal(out[k].name + strlen("test_"), names[k]);
+        assert_true(isnan(expected[k]) ? isnan(out[k].value)
+                                       : fabs(out[k].value - expected[k]) < 1e-12);
+    }
+}
 
 static void values_of_classes_are_means(void **state)
 {
-    static const char *const names[] = {"test_f1", "test_precision", "test_recall"};
-    fg_metric out[FG_MAX_METRICS];
-    fgi_metrics own = {0}, *m = &own;
+    static const char *const names[] = {"f1", "precision", "recall", "balanced_acc", "auc", "ap"};
+    fgi_metrics own = {.classes = 3}, *m = &own;
     (void)state;
     assert_true(fgi_metrics_has_room(m, FG_MAX_METRICS));
-    assert_false(fgi_metrics_has_room(m, FG_MAX_METRICS + 1));
-    assert_false(fgi_metrics_has(m, "recall"));
-    m->classes = 3;
-    assert_true(fgi_metrics_has(m, "recall") && fgi_metrics_has(m, "f1"));
-    assert_int_equal(m->classes, 3);
-    assert_true(fgi_metrics_has_room(m, FG_MAX_METRICS - 3));
-    assert_false(fgi_metrics_has_room(m, FG_MAX_METRICS - 2));
-    for (size_t i = 0; i <= sizeof class_counts / sizeof class_counts[0]; i++) {
-        const bool is_unknown = i == sizeof class_counts / sizeof class_counts[0];
-        const double expected[] = {is_unknown ? (double)NAN : class_counts[i].f1,
-                                   is_unknown ? (double)NAN : class_counts[i].precision,
-                                   is_unknown ? (double)NAN : class_counts[i].recall};
-        assert_int_equal(
-            fgi_metrics_values(m, "test_", NULL, is_unknown ? NULL : class_counts[i].counts, out),
-            3);
-        for (int k = 0; k < 3; k++) {
-            assert_string_equal(out[k].name, names[k]);
-            assert_true(isnan(expected[k]) ? isnan(out[k].value)
-                                           : fabs(out[k].value - expected[k]) < 1e-12);
-        }
+    assert_false(fgi_metrics_has_room(m, FG_MAX_METRICS + 1) || fgi_metrics_has(m, "recall"));
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(fgi_metrics_rank(m), i == 5);
+        m->rows[m->row_count++] = fgi_metric_row_find(names[i], NULL);
     }
+    assert_true(fgi_metrics_has(m, "recall") && fgi_metrics_has(m, "f1"));
+    assert_true(fgi_metrics_has_room(m, FG_MAX_METRICS - 6));
+    assert_false(fgi_metrics_has_room(m, FG_MAX_METRICS - 5));
+    for (size_t i = 0; i < sizeof class_counts / sizeof class_counts[0]; i++)
+        check_class_values(m, names, &class_counts[i]);
+    check_class_values(m, names, NULL);
     fgi_metrics_add(m, "loss");
     assert_true(fgi_metrics_has(m, "loss"));
     assert_int_equal(fgi_metrics_find(m, "acc"), 1);
+}
+
+/* Equal scores are one threshold: as scikit-learn's roc_auc_score and average_precision_score. */
+static void samples_are_ranked(void **state)
+{
+    static const struct {
+        fgi_scored samples[4];
+        size_t count;
+        double auc, ap;
+    } cases[] = {{{{0.1F, false}, {0.4F, false}, {0.35F, true}, {0.8F, true}}, 4, 0.75, 2.5 / 3},
+                 {{{1, true}, {1, false}, {1, true}, {1, false}}, 4, 0.5, 0.5},
+                 {{{2, false}, {2, true}, {1, true}, {0, false}}, 4, 0.625, (0.5 + 2. / 3) / 2},
+                 {{{1, true}, {2, true}}, 2, NAN, 1},
+                 {{{1, false}}, 1, NAN, NAN},
+                 {{{NAN, true}, {2, false}}, 2, NAN, NAN},
+                 {{{0, false}}, 0, NAN, NAN}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgi_scored samples[4];
+        double auc, ap;
+        memcpy(samples, cases[i].samples, sizeof samples);
+        fgi_rank_scores(samples, cases[i].count, &auc, &ap);
+        assert_true(isnan(cases[i].auc) ? isnan(auc) : fabs(auc - cases[i].auc) < 1e-12);
+        assert_true(isnan(cases[i].ap) ? isnan(ap) : fabs(ap - cases[i].ap) < 1e-7);
+    }
+}
+
+/* The key `metrics` documents every row; directions follow from the table. */
+static void metrics_have_rows(void **state)
+{
+    static const struct {
+        const char *name;
+        int direction;
+    } names[] = {{"val_auc", 1},        {"val_ap", 1},
+                 {"val_log_loss", -1},  {"val_rmse", -1},
+                 {"test_top3_acc", 1},  {"val_balanced_acc", 1},
+                 {"val_f1_micro", 1},   {"val_perplexity", -1},
+                 {"val_gap", 0},        {"lr", 0},
+                 {"train_loss", -1},    {"val_error", -1},
+                 {"val_head_2_mae", -1}};
+    static const char *const bad[] = {"f1", "rmse", "top0_acc", "topK_acc", "", "accuracy"};
+    fg_error err = {0};
+    int64_t k;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(fgi_metric_direction(names[i].name), names[i].direction);
+    assert_string_equal(fgi_metric_row_find("top12_acc", &k)->name, "topK_acc");
+    assert_int_equal(k, 12);
+    assert_null(fgi_metric_row_find("top_acc", &k));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const fg_strings chosen = {.at = &bad[i], .count = 1};
+        assert_int_equal(fgi_metrics_check(chosen, FGI_CLASSIFICATION, &err),
+                         i == 0 ? FG_OK : FG_EINVAL);
+    }
+    const fg_strings chosen = {.at = bad, .count = 1};
+    assert_int_equal(fgi_metrics_check(chosen, FGI_REGRESSION, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "metrics: 'f1' is not a metric of this task: expected mae|mse|rmse|r2");
 }
 
 static void names_of_metrics(void **state)
@@ -160,6 +229,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(metrics_of_a_result_are_in_order),
     cmocka_unit_test(values_follow_from_sums),
     cmocka_unit_test(values_of_classes_are_means),
+    cmocka_unit_test(samples_are_ranked),
+    cmocka_unit_test(metrics_have_rows),
     cmocka_unit_test(names_of_metrics),
 };
 FGT_MAIN(tests)

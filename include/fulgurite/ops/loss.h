@@ -66,12 +66,12 @@ FG_API fg_tensor fg_huber(fg_tensor a, fg_tensor b, double delta);
 FG_API fg_tensor fg_quantile_loss(fg_tensor prediction, fg_tensor target, const double *quantiles,
                                   int count);
 
-/* Binary cross-entropy of sigmoid(logits), the loss for several labels per sample: the mean over all
- * elements of weight (-pos_weight t log p - (1 - t) log(1 - p)), for p = sigmoid(logits).
+/* Binary cross-entropy of sigmoid(logits), the loss for several labels per sample: the mean over
+ * all elements of (-pos_weight t log p - (1 - t) log(1 - p)), for p = sigmoid(logits).
  *   logits, target   T[B, ...]; the target is floating-point, bool or u8, from 0 to 1
  *   returns          f32[], f64[] for f64
- * Computed from the logits, so it is finite for any finite logit. opt may be NULL. Gradient: also to
- * a floating-point target. Source: PyTorch, "BCEWithLogitsLoss". */
+ * Computed from the logits, so it is finite for any finite logit. opt may be NULL. Gradient: also
+ * to a floating-point target. Source: PyTorch, "BCEWithLogitsLoss". */
 typedef struct fg_bce_options {
     fg_tensor pos_weight;   /* of targets of 1: floating, broadcasts to logits' shape, such as T[C];
                              above 1, it raises recall                             [none: 1] */
@@ -85,17 +85,17 @@ FG_API fg_tensor fg_bce_with_logits(fg_tensor logits, fg_tensor target, const fg
  * averaged over positions.
  *   logits   T[B, ..., C]      label   s32[B, ...], or probabilities T[B, ..., C]
  *   returns  f32[], f64[] for f64
- * Labels that are not class indices make the loss and its gradient NaN. opt may be NULL. Source: Lin
- * et al. 2017, "Focal loss for dense object detection". */
+ * Labels that are not class indices make the loss and its gradient NaN. opt may be NULL. Source:
+ * Lin et al. 2017, "Focal loss for dense object detection". */
 typedef struct fg_focal_options {
     double gamma;           /* FG_ZERO (cross-entropy), or at least 1                       [2] */
     fg_tensor class_weight; /* T[C], factor of each class                             [none: 1] */
     uint64_t reserved[2];
 } fg_focal_options;
 FG_API fg_tensor fg_focal_loss(fg_tensor logits, fg_tensor label, const fg_focal_options *opt);
-/* The same for several labels per sample, with p = sigmoid(logits): the binary cross-entropy of each
- * element, of fg_bce_with_logits, times |target - p|^gamma, averaged over all elements. Types are
- * those of fg_bce_with_logits. opt may be NULL. Source: torchvision, "sigmoid_focal_loss". */
+/* The same for several labels per sample, with p = sigmoid(logits): the binary cross-entropy of
+ * each element, of fg_bce_with_logits, times |target - p|^gamma, averaged over all elements. Types
+ * are those of fg_bce_with_logits. opt may be NULL. Source: torchvision, "sigmoid_focal_loss". */
 typedef struct fg_sigmoid_focal_options {
     double gamma; /* FG_ZERO (binary cross-entropy), or at least 1                          [2] */
     double alpha; /* factor of targets of 1, and 1 - alpha that of targets of 0       [none: 1] */

@@ -49,6 +49,7 @@ const char *fgi_config_suggest(const fgi_config_table *table, const char *path);
  * (option.h), or fill a row's struct. */
 typedef struct fgi_config {
     const char *task;
+    fg_strings metrics;
     struct {
         const char *name;
         int64_t classes;
@@ -216,8 +217,9 @@ const char *fgi_config_format(const fgi_config *c, const char *path);
 
 /* The whole configuration as YAML; with_comments explains each key. */
 void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments);
-/* The part that determines a model and its data, as YAML: task, model, loss, data, precision and the
- * callbacks that change the model, as far as they have an effect, without the initial weights. */
+/* The part that determines a model and its data, as YAML: task, metrics, model, loss, data,
+ * precision and the callbacks that change the model, as far as they have an effect, without the
+ * initial weights. */
 void fgi_config_print_model(const fgi_config *c, fgi_buf *out);
 /* Whether a key changes how weights are updated: of the optimizer, the schedule and the loss, and
  * some of the Trainer and the model. */

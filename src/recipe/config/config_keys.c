@@ -16,6 +16,14 @@ static const fg_option task_rows[] = {
         "perplexity, bits per byte). auto: the task of loss.name, or classification if "
         "model.classes is given; otherwise inferred from the targets, which is printed.",
         .spellings = "classify=classification|classifier=classification|regressor=regression"),
+    KEY("metrics", metrics, STRINGS, "[]", NULL, "[acc, f1, auc]",
+        "Metrics of validation and test, which trainer.monitor can name (val_auc). classification: "
+        "acc, topK_acc such as top5_acc, balanced_acc, f1, precision, recall, f1_micro, "
+        "precision_micro, recall_micro, auc, ap, log_loss, perplexity; regression: mae, mse, rmse, "
+        "r2; language: perplexity, bits_per_byte. Default: acc, f1, precision and recall, with "
+        "balanced_acc if one class has at least "
+        "70 % of the training samples or three times its equal share; mae, rmse and r2; all of a "
+        "language model."),
 };
 
 static const fg_option model_rows[] = {

@@ -86,7 +86,8 @@ static void print_row_comments(fgi_buf *out, const fgi_config *c, const fgi_conf
 static bool is_of_model(const fgi_config *c, const fgi_config_key *key)
 {
     const char *path = key->path;
-    const bool is_asked = strcmp(path, "task") == 0 || strcmp(path, "trainer.precision") == 0 ||
+    const bool is_asked = strcmp(path, "task") == 0 || strcmp(path, "metrics") == 0 ||
+                          strcmp(path, "trainer.precision") == 0 ||
                           strncmp(path, "data.", 5) == 0 || strncmp(path, "model.", 6) == 0 ||
                           strncmp(path, "loss.", 5) == 0;
     const bool is_start = strncmp(path, "model.weights", 13) == 0 || strcmp(path, "model.hf") == 0;

@@ -29,6 +29,7 @@ typedef struct fgi_run_data {
     double bytes_per_token;               /* of the training text; 0: not known */
     double target_mean, target_deviation; /* of a .npy regression's training targets, to standardize
                                              them on the device; deviation 0: do not */
+    double largest;     /* fraction of the training samples in the largest class, 0: unknown */
     char inferred[256]; /* the task that was inferred from the targets, and why; "": none */
 } fgi_run_data;
 
@@ -105,6 +106,10 @@ fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset
 /* Computes loss.class_weight balanced from the labels of the training samples (NULL: there are
  * none), says it, and checks the loss. */
 fg_status fgi_run_task_balance(fgi_run_task *task, const fg_dataset *train, fg_error *err);
+/* If the configuration chooses no metrics and the classes of the training samples are imbalanced,
+ * chooses some in its place, and says so. */
+fg_status fgi_run_task_choose_metrics(fgi_run_task *task, fgi_config *c, const fgi_run_data *data,
+                                      fg_error *err);
 /* The task's data.json, a new reference. */
 json_t *fgi_run_task_describe(const fgi_run_task *task);
 /* To be called only after the Trainer is destroyed: its programs refer to the model. */

@@ -298,6 +298,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
         return check_limits(r, err);
     FGI_TRY(look_at_targets(r, err));
     FGI_TRY(fgi_run_task_balance(&r->task, r->fit_data.train, err));
+    FGI_TRY(fgi_run_task_choose_metrics(&r->task, r->c, &r->data, err));
     if (is_training(r))
         FGI_TRY(check_limits(r, err));
     if (!is_evaluation && !is_dry(r))

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/sampling.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "recipe/run/run.h"
@@ -114,8 +115,19 @@ static fg_status check_classes(const fgi_run_format *f, const fgi_class_counts *
                     counts->names[only] != NULL ? counts->names[only] : number);
 }
 
+/* The fraction of the training samples that the most frequent class has. */
+static double largest_of(const fgi_class_counts *counts)
+{
+    double samples = 0, most = 0;
+    for (int64_t i = 0; i < counts->classes; i++) {
+        samples += (double)counts->train[i];
+        most = fmax(most, (double)counts->train[i]);
+    }
+    return samples > 0 ? most / samples : 0;
+}
+
 /* Says how many samples each class has in each part. */
-static fg_status say_classes(const fgi_run_format *f, const fgi_run_data *data, fg_error *err)
+static fg_status say_classes(const fgi_run_format *f, fgi_run_data *data, fg_error *err)
 {
     fgi_class_counts counts;
     if (!fg_dataset_has_labels(data->train) || strcmp(f->c->task, "classification") != 0)
@@ -130,6 +142,7 @@ static fg_status say_classes(const fgi_run_format *f, const fgi_run_data *data, 
         status = check_classes(f, &counts, err);
     if (status == FG_OK)
         fgi_class_counts_say(&counts, f->request.say, f->request.say_self);
+    data->largest = largest_of(&counts);
     fgi_class_counts_fini(&counts);
     return status;
 }

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "option/option.h"
+#include "train/state/metrics.h"
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -369,6 +370,41 @@ static double scale_of(const fgi_config *c, const fg_type *input)
     return fg_dtype_is_float(input->dtype) ? 1 : 1.0 / 255;
 }
 
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static const char metrics_key[] = "metrics";
+
+static fg_status check_metrics(const fgi_run_task *t, fg_error *err)
+{
+    const unsigned task = t->is_classification ? FGI_CLASSIFICATION
+                          : t->is_language     ? FGI_LANGUAGE
+                                               : FGI_REGRESSION;
+    fg_error why;
+    if (fgi_metrics_check(t->c->metrics, task, &why) == FG_OK)
+        return FG_OK;
+    return fg_option_fail(t->c->values, metrics_key, FG_EINVAL, err, "%s",
+                          why.message + strlen("metrics: "));
+}
+
+fg_status fgi_run_task_choose_metrics(fgi_run_task *t, fgi_config *c, const fgi_run_data *data,
+                                      fg_error *err)
+{
+    static const char imbalanced[] = "acc, balanced_acc, f1, precision, recall";
+    const bool is_imbalanced = data->largest >= 0.7 || data->largest * (double)t->outputs >= 3;
+    if (!t->is_classification || c->metrics.count > 0 || !is_imbalanced)
+        return FG_OK;
+    FGI_TRY(fgi_config_set(c, metrics_key, imbalanced, NULL, err));
+    t->task.metrics = c->metrics;
+    if (t->owner != NULL)
+        fgi_run_say(t->owner, FG_LOG_INFO,
+                    "metrics: %s, because one class has %.0f %% of the samples, so accuracy alone "
+                    "says little (metrics chooses others)",
+                    imbalanced, 100 * data->largest);
+    return FG_OK;
+}
+
+/* ---- the task -------------------------------------------------------------------------------- */
+
 fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, fgi_run_task *out,
                             fg_error *err)
 {
@@ -399,6 +435,8 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     out->task = (fg_task){.name = c->model.name, .self = out, .ops = &ops};
     if (out->is_classification && find_classes(c, out, err) != FG_OK)
         return err->status;
+    FGI_TRY(check_metrics(out, err));
+    out->task.metrics = c->metrics;
     for (size_t i = 0; i < 3; i++)
         out->image[i] = fg_option_int_at(c->values, "data.image", i);
     FGI_TRY(read_channels(out, "data.mean", &c->data.mean, &out->mean, err));

@@ -17,7 +17,8 @@ size_t fgi_known_metrics(const fgi_stage *stage, fg_metric out[FG_MAX_METRICS])
     static const double nothing[2 * FG_MAX_METRICS];
     if (stage == NULL || stage->program == NULL)
         return 0;
-    return fgi_metrics_values(&stage->metrics, fgi_stage_prefix(stage->kind), nothing, NULL, out);
+    return fgi_metrics_values(&stage->metrics, fgi_stage_prefix(stage->kind), nothing, NULL, NULL,
+                              out);
 }
 
 /* "one of a|b, got 'c': did you mean 'b'?" */

@@ -105,6 +105,7 @@ typedef struct fgi_windows {
     /* (sum, weight) of each metric, of the closed windows of the epoch or evaluation */
     double epoch_sums[2 * FG_MAX_METRICS];
     double *class_sum;          /* of the evaluation, NULL: none */
+    double ranked[2];           /* area under the ROC curve, average precision */
     bool is_open;               /* steps have run since the last window was closed */
     int64_t start_ns, samples;  /* of the current window */
     fgi_saved_windows restored; /* metric_count 0: nothing to continue */

@@ -200,7 +200,8 @@ fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *
     if (samples != NULL)
         feeds[count++] = samples;
     if (stage->has_rows)
-        FGI_TRY(fgi_sample_rows_reserve(&stage->rows, stage->metrics.classes, err));
+        FGI_TRY(fgi_sample_rows_reserve(
+            &stage->rows, stage->metrics.is_multilabel ? 0 : stage->metrics.classes, err));
     FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, out, out_done, err));
     if (!has_sums) {
         *out_prediction = out[0];

@@ -18,7 +18,8 @@
 
 /* ---- rows of samples (sample_rows.c) --------------------------------------------------------- */
 
-enum { FGI_ROW_VALUES = 3 };      /* of a row on the device: target, prediction, loss */
+/* Of a row on the device: target, prediction, loss; then scores, if the metrics rank samples. */
+enum { FGI_ROW_VALUES = 3 };
 enum { FGI_ROWS_HELD = 64 };      /* batches whose rows are on the device */
 enum { FGI_ROWS_WORST = 12 };     /* samples that are kept */
 enum { FGI_ROWS_CLASSES = 2048 }; /* more are not counted: the matrix would be larger than 32 MiB */
@@ -26,14 +27,17 @@ enum { FGI_ROWS_CLASSES = 2048 }; /* more are not counted: the matrix would be l
 /* Zero-initialize it. */
 typedef struct fgi_sample_rows {
     fg_client *client;              /* borrowed */
-    fg_array *array[FGI_ROWS_HELD]; /* f32[B, FGI_ROW_VALUES], owned */
+    fg_array *array[FGI_ROWS_HELD]; /* f32[B, FGI_ROW_VALUES + scores], owned */
     int64_t valid[FGI_ROWS_HELD];   /* rows of each batch */
     int held;
     int64_t step, samples; /* of the weights; counted so far */
     fg_sample_row worst[FGI_ROWS_WORST];
     size_t worst_count;
     int64_t class_count, *confusion; /* [class_count, class_count]; 0 and NULL: none */
-    float *host;                     /* a batch that is being counted */
+    float *scored; /* target and scores of all samples, [samples, score_width + 1] */
+    size_t scored_capacity;
+    int64_t score_width;
+    float *host; /* a batch that is being counted */
     size_t host_bytes;
 } fgi_sample_rows;
 
@@ -47,6 +51,11 @@ fg_status fgi_sample_rows_reserve(fgi_sample_rows *rows, int64_t class_count, fg
 void fgi_sample_rows_add(fgi_sample_rows *rows, fg_array *take_array, int64_t valid);
 /* Counts all that were added. Waits. */
 fg_status fgi_sample_rows_count(fgi_sample_rows *rows, fg_error *err);
+/* Ranks the samples that were counted: the area under the ROC curve and the average precision,
+ * means over the classes of which there are positive samples and, for the area, others. Of two
+ * classes, the second one's. Of several labels per sample, scores are followed by targets. */
+fg_status fgi_sample_rows_rank(const fgi_sample_rows *rows, bool is_multilabel,
+                               double out_ranked[2], fg_error *err);
 
 /* ---- the stage (stage.c) --------------------------------------------------------------------- */
 
@@ -187,7 +196,9 @@ struct fg_step {
     fgi_stage *stage;
     fg_tensor pair[FG_MAX_METRICS]; /* f32[2]: weighted sum, and sum of weights */
     fg_tensor class_counts;         /* f32[3 C], see fgi_metrics_set_classes; empty: none */
-    fg_tensor rows;        /* f32[B, FGI_ROW_VALUES]: of each sample (sample_rows.h); empty: none */
+    fg_strings chosen;              /* metrics: of the task; none: the default ones */
+    fg_tensor
+        rows; /* f32[B, FGI_ROW_VALUES + scores]: of each sample (sample_rows.c); empty: none */
     fg_tensor count;       /* f32[]: valid rows of the batch */
     fg_tensor weight;      /* f32[]: of the loss, set by the user; empty: not set */
     fgi_sharding sharding; /* of a batch */

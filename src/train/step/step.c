@@ -305,6 +305,14 @@ fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
     return step->count;
 }
 
+/* Sets the rule of the metric logged last. */
+static void set_rule(fg_step *step, fgi_metric_rule rule)
+{
+    fgi_stage *stage = step->stage;
+    if (stage->kind != FGI_PREDICT && fg_trace_error(step->trace, NULL) == FG_OK)
+        stage->metrics.rule[stage->metrics.count - 1] = rule;
+}
+
 /* ---- classification -------------------------------------------------------------------------- */
 
 static bool is_checked(fg_step *step, fg_tensor logits, fg_tensor label)
@@ -345,49 +353,121 @@ static void keep_rows(fg_step *step, fg_tensor target, fg_tensor prediction, fg_
         step->rows = fg_concat(parts, FGI_ROW_VALUES, 1);
 }
 
-static void count_classes(fg_step *step, fg_tensor logits, fg_tensor label)
+/* Whether the task logs this metric. */
+static bool logs(const fg_step *step, unsigned task, const char *name)
+{
+    return fgi_metric_is_chosen(step->chosen, task, fgi_metric_row_find(name, NULL));
+}
+
+/* False after storing an error. */
+static bool are_known(fg_step *step, unsigned task)
+{
+    fg_error err = {0};
+    if (fgi_metrics_check(step->chosen, task, &err) != FG_OK)
+        (void)fgi_trace_fail(step->trace, err.status, "%s", err.message);
+    return fg_trace_error(step->trace, NULL) == FG_OK;
+}
+
+/* Adds the metrics that follow from counts of classes, and from scores. */
+static void add_rows(fg_step *step, unsigned task)
 {
     fgi_metrics *metrics = &step->stage->metrics;
-    const int64_t classes = fg_tensor_dim(logits, 1);
-    static const char *const names[] = {"f1", "precision", "recall"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (fgi_metrics_has(metrics, names[i]) || !fgi_metrics_has_room(metrics, 3)) {
+    for (size_t i = 0; i < fgi_metric_row_count; i++) {
+        const fgi_metric_row *row = &fgi_metric_rows[i];
+        if (row->of_classes == FGI_OF_CLASSES || !fgi_metric_is_chosen(step->chosen, task, row))
+            continue;
+        if (fgi_metrics_has(metrics, row->name) || !fgi_metrics_has_room(metrics, 1)) {
             (void)fgi_trace_fail(step->trace, FG_EINVAL,
                                  "log_classification: '%s' is logged twice in one step, or there "
                                  "are more than %d metrics",
-                                 names[i], FG_MAX_METRICS);
+                                 row->name, FG_MAX_METRICS);
             return;
         }
-    const fg_tensor x = fg_cast(logits, FG_F32), predicted = fg_argmax(logits);
-    const fg_tensor actual = fg_one_hot(label, classes, FG_F32);
-    const fg_tensor guess = fg_one_hot(predicted, classes, FG_F32);
-    const fg_tensor zero = fgi_full_like(actual, 0);
+        metrics->rows[metrics->row_count++] = row;
+    }
+}
+
+/* Sums over the batch of actual and predicted classes, f32[B, C], and of their product. */
+static void count_classes(fg_step *step, fg_tensor actual, fg_tensor guess)
+{
     const fg_tensor counts[FGI_CLASS_COUNTS] = {fg_sum(actual, 1, (const int[]){0}),
                                                 fg_sum(guess, 1, (const int[]){0}),
                                                 fg_sum(fg_mul(actual, guess), 1, (const int[]){0})};
-    const fg_tensor log_p = fg_where(fg_ne(actual, zero), fg_log_softmax(x), zero);
     step->class_counts = fg_concat(counts, FGI_CLASS_COUNTS, 0);
-    metrics->classes = classes;
-    keep_rows(step, label, predicted, fg_neg(fg_sum(log_p, 1, (const int[]){1})));
+    step->stage->metrics.classes = fg_tensor_dim(actual, 1);
+}
+
+/* Of each sample, whether its label is one of the k largest logits: fewer than k others are larger,
+ * or equal and before it. */
+static fg_tensor is_in_top(fg_tensor x, fg_tensor actual, fg_tensor label, int64_t k)
+{
+    const fg_type *type = fg_tensor_type(x);
+    const fg_tensor zero = fgi_full_like(x, 0);
+    const fg_tensor own = fg_sum(fg_where(fg_ne(actual, zero), x, zero), 1, (const int[]){1});
+    const fg_tensor wide = fg_broadcast_to(column(own), 2, type->dim);
+    const fg_tensor index =
+        fg_iota(fg_tensor_trace(x), FG_S32, 1, FG_DIMS(type->dim[0], type->dim[1]));
+    const fg_tensor before =
+        fg_lt(index, fg_broadcast_to(fg_reshape(label, FG_DIMS(-1, 1)), 2, type->dim));
+    const fg_tensor is_ahead = fg_or(fg_gt(x, wide), fg_and(fg_eq(x, wide), before));
+    const fg_tensor ahead = fg_sum(fg_cast(is_ahead, FG_F32), 1, (const int[]){1});
+    return fg_cast(fg_lt(ahead, fgi_full_like(ahead, (double)k)), FG_F32);
+}
+
+/* Evaluations only; nll: the loss of each sample. */
+static void log_chosen(fg_step *step, fg_tensor x, fg_tensor actual, fg_tensor label, fg_tensor nll)
+{
+    for (size_t i = 0; i < step->chosen.count; i++) {
+        int64_t k;
+        (void)fgi_metric_row_find(step->chosen.at[i], &k);
+        if (k > 0)
+            fg_step_log(step, step->chosen.at[i], is_in_top(x, actual, label, k));
+    }
+    if (logs(step, FGI_CLASSIFICATION, "log_loss"))
+        fg_step_log(step, "log_loss", nll);
+    if (!logs(step, FGI_CLASSIFICATION, "perplexity"))
+        return;
+    fg_step_log(step, "perplexity", nll);
+    set_rule(step, (fgi_metric_rule){.kind = FGI_EXPONENTIAL});
+}
+
+/* What ranks samples by class: f32[B, 1] for two classes, the difference of their logits; else
+ * f32[B, C], the log probabilities. */
+static fg_tensor scores_of(fg_tensor x, fg_tensor log_p)
+{
+    const int64_t rows = fg_tensor_dim(x, 0);
+    if (fg_tensor_dim(x, 1) != 2)
+        return log_p;
+    return fg_sub(fg_slice(x, (const int64_t[]){0, 1}, (const int64_t[]){rows, 2}, NULL),
+                  fg_slice(x, (const int64_t[]){0, 0}, (const int64_t[]){rows, 1}, NULL));
+}
+
+static void evaluate_classes(fg_step *step, fg_tensor logits, fg_tensor label)
+{
+    const int64_t classes = fg_tensor_dim(logits, 1);
+    const fg_tensor x = fg_cast(logits, FG_F32), predicted = fg_argmax(logits);
+    const fg_tensor actual = fg_one_hot(label, classes, FG_F32);
+    const fg_tensor zero = fgi_full_like(actual, 0), log_p = fg_log_softmax(x);
+    const fg_tensor own = fg_where(fg_ne(actual, zero), log_p, zero);
+    const fg_tensor nll = fg_neg(fg_sum(own, 1, (const int[]){1}));
+    add_rows(step, FGI_CLASSIFICATION);
+    if (fg_trace_error(step->trace, NULL) != FG_OK)
+        return;
+    log_chosen(step, x, actual, label, nll);
+    count_classes(step, actual, fg_one_hot(predicted, classes, FG_F32));
+    keep_rows(step, label, predicted, nll);
+    if (fgi_metrics_rank(&step->stage->metrics))
+        step->rows = fg_concat((fg_tensor[]){step->rows, scores_of(x, log_p)}, 2, 1);
 }
 
 void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label)
 {
-    if (!is_checked(step, logits, label))
+    if (!is_checked(step, logits, label) || !are_known(step, FGI_CLASSIFICATION))
         return;
-    fg_step_log(step, "acc", fg_accuracy(logits, label));
+    if (logs(step, FGI_CLASSIFICATION, "acc"))
+        fg_step_log(step, "acc", fg_accuracy(logits, label));
     if (counts_samples(step) && fg_trace_error(step->trace, NULL) == FG_OK)
-        count_classes(step, logits, label);
-}
-
-/* ---- regression ------------------------------------------------------------------------------ */
-
-/* Sets the rule of the metric logged last. */
-static void set_rule(fg_step *step, fgi_metric_rule rule)
-{
-    fgi_stage *stage = step->stage;
-    if (stage->kind != FGI_PREDICT && fg_trace_error(step->trace, NULL) == FG_OK)
-        stage->metrics.rule[stage->metrics.count - 1] = rule;
+        evaluate_classes(step, logits, label);
 }
 
 /* One value per sample. */
@@ -395,6 +475,57 @@ static fg_tensor by_sample(fg_tensor value)
 {
     return fg_tensor_type(value)->rank == 1 ? value : fg_mean(value, 1, (const int[]){1});
 }
+
+/* ---- several labels per sample --------------------------------------------------------------- */
+
+static bool is_multilabel_checked(fg_step *step, fg_tensor logits, fg_tensor target)
+{
+    const fg_type *x = fg_tensor_type(logits), *t = fg_tensor_type(target);
+    char a[96], b[96];
+    if (fgi_is_poison(logits) || fgi_is_poison(target))
+        return false;
+    const bool is_binary = t->dtype == FG_BOOL || t->dtype == FG_U8 || fg_dtype_is_float(t->dtype);
+    if (x->rank != 2 || !fgi_same_shape(x, t))
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log_multilabel(%s, %s): expected logits and targets, both [B, C]",
+                             fg_type_format(x, a, sizeof a), fg_type_format(t, b, sizeof b));
+    else if (!fg_dtype_is_float(x->dtype) || !is_binary)
+        (void)fgi_trace_fail(step->trace, FG_EDTYPE,
+                             "log_multilabel(%s, %s): expected floating logits, and targets that "
+                             "are floating, bool or u8",
+                             fg_type_format(x, a, sizeof a), fg_type_format(t, b, sizeof b));
+    return fg_trace_error(step->trace, NULL) == FG_OK;
+}
+
+static fg_tensor number_of(fg_tensor labels) { return fg_sum(labels, 1, (const int[]){1}); }
+
+void fg_step_log_multilabel(fg_step *step, fg_tensor logits, fg_tensor target)
+{
+    if (!is_multilabel_checked(step, logits, target) || !are_known(step, FGI_MULTILABEL))
+        return;
+    const fg_tensor x = fg_cast(logits, FG_F32), t = fg_cast(target, FG_F32);
+    const fg_tensor is_actual = fg_gt(t, fgi_full_like(t, 0.5)),
+                    is_estimate = fg_gt(x, fgi_full_like(x, 0));
+    const fg_tensor actual = fg_cast(is_actual, FG_F32), guess = fg_cast(is_estimate, FG_F32);
+    const fg_tensor wrong = number_of(fg_abs(fg_sub(actual, guess)));
+    if (logs(step, FGI_MULTILABEL, "acc"))
+        fg_step_log(step, "acc", fg_cast(fg_eq(wrong, fgi_full_like(wrong, 0)), FG_F32));
+    if (!counts_samples(step) || fg_trace_error(step->trace, NULL) != FG_OK)
+        return;
+    const fg_tensor each =
+        fg_add(fg_softplus(fg_neg(x)), fg_mul(fg_sub(fgi_full_like(t, 1), t), x));
+    const fg_tensor loss = by_sample(each);
+    if (logs(step, FGI_MULTILABEL, "log_loss"))
+        fg_step_log(step, "log_loss", loss);
+    add_rows(step, FGI_MULTILABEL);
+    count_classes(step, actual, guess);
+    step->stage->metrics.is_multilabel = true;
+    keep_rows(step, number_of(actual), number_of(guess), loss);
+    if (fgi_metrics_rank(&step->stage->metrics))
+        step->rows = fg_concat((fg_tensor[]){step->rows, x, actual}, 3, 1);
+}
+
+/* ---- regression ------------------------------------------------------------------------------ */
 
 static bool is_regression_checked(fg_step *step, fg_tensor prediction, fg_tensor target)
 {
@@ -429,18 +560,31 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
                              unit, center);
         return;
     }
-    if (!is_regression_checked(step, prediction, target))
+    if (!is_regression_checked(step, prediction, target) || !are_known(step, FGI_REGRESSION))
         return;
     prediction = fg_cast(prediction, FG_F32);
     target = fg_cast(target, FG_F32);
     const fg_tensor error = fg_sub(prediction, target);
-    fg_step_log(step, "mae", by_sample(fg_abs(error)));
-    set_rule(step, (fgi_metric_rule){FGI_SCALED, unit});
-    fg_step_log(step, "rmse", by_sample(fg_mul(error, error)));
-    set_rule(step, (fgi_metric_rule){FGI_ROOT, unit});
+    const fg_tensor square = by_sample(fg_mul(error, error));
+    if (logs(step, FGI_REGRESSION, "mae")) {
+        fg_step_log(step, "mae", by_sample(fg_abs(error)));
+        set_rule(step, (fgi_metric_rule){FGI_SCALED, unit});
+    }
+    if (logs(step, FGI_REGRESSION, "mse")) {
+        fg_step_log(step, "mse", square);
+        set_rule(step, (fgi_metric_rule){FGI_SCALED, unit * unit});
+    }
+    const bool has_r2 = logs(step, FGI_REGRESSION, "r2") && fg_tensor_type(target)->rank == 1;
+    if (logs(step, FGI_REGRESSION, "rmse") || has_r2) { /* r2 follows from it */
+        fg_step_log(step, logs(step, FGI_REGRESSION, "rmse") ? "rmse" : "r2_errors", square);
+        set_rule(step, logs(step, FGI_REGRESSION, "rmse") ? (fgi_metric_rule){FGI_ROOT, unit}
+                                                          : (fgi_metric_rule){.kind = FGI_HIDDEN});
+    }
     if (fg_tensor_type(target)->rank != 1)
         return;
     keep_rows(step, target, prediction, fg_abs(error));
+    if (!has_r2)
+        return;
     const fg_tensor centered = fg_add_scalar(target, -center);
     fg_step_log(step, "r2", centered);
     set_rule(step, (fgi_metric_rule){.kind = FGI_DETERMINATION});
@@ -450,9 +594,13 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
 
 void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token)
 {
-    fg_step_log(step, "perplexity", loss);
-    set_rule(step, (fgi_metric_rule){.kind = FGI_EXPONENTIAL});
-    if (!(bytes_per_token > 0))
+    if (!are_known(step, FGI_LANGUAGE))
+        return;
+    if (logs(step, FGI_LANGUAGE, "perplexity")) {
+        fg_step_log(step, "perplexity", loss);
+        set_rule(step, (fgi_metric_rule){.kind = FGI_EXPONENTIAL});
+    }
+    if (!(bytes_per_token > 0) || !logs(step, FGI_LANGUAGE, "bits_per_byte"))
         return;
     fg_step_log(step, "bits_per_byte", loss);
     set_rule(step, (fgi_metric_rule){FGI_SCALED, 1 / (M_LN2 * bytes_per_token)});

@@ -46,7 +46,7 @@ size_t fgi_windows_means(const fgi_windows *windows, const float *open_sums, fg_
     for (size_t i = 0; i < 2 * stage->metrics.count; i++)
         sums[i] = windows->epoch_sums[i] + (open_sums != NULL ? (double)open_sums[i] : 0);
     return fgi_metrics_values(&stage->metrics, fgi_stage_prefix(stage->kind), sums,
-                              windows->class_sum, out);
+                              windows->class_sum, windows->ranked, out);
 }
 
 /* Adds the counts of classes, which only evaluations have. */
