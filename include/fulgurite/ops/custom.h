@@ -67,8 +67,8 @@ typedef struct fg_custom_call_options {
     int count;            /* number of results */
     uint64_t reserved[4];
 } fg_custom_call_options;
-/* Calls the handler: out[count]. A platform whose compiler knows no handler with this name reports an
- * error when the program is compiled. On several devices, operands are gathered and results are
+/* Calls the handler: out[count]. A platform whose compiler knows no handler with this name reports
+ * an error when the program is compiled. On several devices, operands are gathered and results are
  * replicated. Not for batches with padding rows. Gradient: none, see fg_apply. Errors: FG_EINVAL.
  * Source: StableHLO specification, "custom_call", with API version 4. */
 FG_API void fg_custom_call(const fg_custom_call_options *options, const fg_tensor *in, int in_count,
@@ -79,7 +79,7 @@ FG_API void fg_custom_call(const fg_custom_call_options *options, const fg_tenso
 /* Between these calls, intermediate values are not kept for the gradient but computed a second time
  * when it needs them, from what was computed before fg_remat_begin: less memory, more time. out are
  * the values that are used after fg_remat_end, which replaces them. Pairs may be nested up to 16
- * deep, and occur in the body of a loop. Variables may be assigned between them; they are assigned
+ * deep, and used in the body of a loop. Variables may be assigned between them; they are assigned
  * once. Errors: FG_EINVAL (without fg_remat_begin, or nested too deeply). Source: Chen et al. 2016,
  * "Training deep nets with sublinear memory cost"; JAX, "jax.checkpoint". */
 FG_API void fg_remat_begin(fg_trace *trace);
