@@ -111,6 +111,8 @@ void fg_apply(const fg_operation *operation, const fg_tensor *in, int in_count, 
     fg_trace *trace = fg_tensor_trace(in[0]);
     const int outputs = operation->output_count, made = outputs + operation->saved_count;
     fg_tensor all[FG_OPERATION_INPUTS + FG_OPERATION_OUTPUTS] = {{0}};
+    if (!fgi_trace_check_reserved(trace, FGI_RESERVED(fg_operation, operation)))
+        return;
     for (int i = 0; i < outputs && i < FG_OPERATION_OUTPUTS; i++)
         out[i] = fgi_tensor_of(&trace->poison);
     if (in_count < 1 || in_count > FG_OPERATION_INPUTS || outputs < 1 ||
@@ -173,8 +175,11 @@ static void call_emit(fgi_emit *e)
     fgi_buf_fini(&text);
 }
 
-static const fgi_op call_op = {
-    .name = "custom_call", .arity = -1, .infer = call_infer, .emit = call_emit};
+static const fgi_op call_op = {.name = "custom_call",
+                               .arity = -1,
+                               .infer = call_infer,
+                               .rows = fgi_rows_never,
+                               .emit = call_emit};
 
 static bool check_call(fg_trace *trace, const fg_custom_call_options *o, int in_count)
 {
@@ -200,10 +205,11 @@ void fg_custom_call(const fg_custom_call_options *o, const fg_tensor *in, int in
                     fg_tensor *out)
 {
     fg_trace *trace = fg_tensor_trace(in[0]);
+    if (!fgi_trace_check_reserved(trace, FGI_RESERVED(fg_custom_call_options, o)))
+        return;
     for (int i = 0; i < o->count && i < FG_OPERATION_OUTPUTS; i++)
         out[i] = fgi_tensor_of(&trace->poison);
-    if (!fgi_trace_check_reserved(trace, FGI_RESERVED(fg_custom_call_options, o)) ||
-        !check_call(trace, o, in_count))
+    if (!check_call(trace, o, in_count))
         return;
     const char *config = o->config != NULL ? o->config : "";
     const call_attr head = {o->count, (int64_t)strlen(o->name) + 1, (int64_t)strlen(config) + 1};

@@ -280,7 +280,7 @@ fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, 
 
 /* ---- several results ------------------------------------------------------------------------- */
 
-const fgi_op fgi_result_op = {.name = "result", .arity = 1};
+const fgi_op fgi_result_op = {.name = "result", .arity = 1, .rows = fgi_rows_never};
 
 fg_tensor fgi_result(fgi_node *of, int i)
 {

@@ -174,7 +174,7 @@ static void choices_in_other_spellings(void **state)
     assert_true(fg_option_bool(c->values, "data.no_header"));
     assert_false(fg_option_bool(c->values, "data.normalize"));
     fgi_config_destroy(c);
-    char message[256];
+    char message[1024];
     (void)snprintf(message, sizeof(message),
                    "run.yaml:1:15: model.name: expected one of %s, got 'resnet': did you mean "
                    "'resnet18'?",

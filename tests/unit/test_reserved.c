@@ -69,6 +69,28 @@ static void end_trace(fg_trace *trace, fg_error *err)
         end_trace(trace, err);                                                                     \
     }
 
+static void by_fg_attention_masks(fg_error *err)
+{
+    NEWER(fg_attention_masks, 0);
+    fg_module *root = root_of();
+    fg_trace *trace = trace_of();
+    const fg_multihead_attention *layer = fg_multihead_attention_create(
+        root, "attn", &(fg_multihead_attention_options){.width = 4, .heads = 1});
+    (void)fg_multihead_attention_apply(layer, fg_zeros(trace, FG_F32, FG_DIMS(2, 3, 4)), &o);
+    end_trace(trace, err);
+    fg_module_destroy(root);
+}
+
+static void by_fg_operation(fg_error *err)
+{
+    fg_operation o = {.name = "newer"};
+    LAST(o.reserved) = never;
+    fg_trace *trace = trace_of();
+    const fg_tensor x = fg_zeros(trace, FG_F32, FG_DIMS(2));
+    fg_apply(&o, &x, 1, NULL, NULL);
+    end_trace(trace, err);
+}
+
 static fg_array *array;
 static fg_batch_fit fit_of_batch;
 static fg_ckpt *ckpt;
@@ -107,6 +129,14 @@ BY_MODULE(fg_conv_options, fg_conv_create(root, "conv", &o))
 BY_MODULE(fg_batch_norm_options, fg_batch_norm_create(root, "bn", &o))
 BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
+BY_MODULE(fg_norm_options, fg_norm_create(root, "norm", &o))
+BY_MODULE(fg_embedding_options, fg_embedding_create(root, "wte", &o))
+BY_MODULE(fg_multihead_attention_options, fg_multihead_attention_create(root, "attn", &o))
+BY_MODULE(fg_transformer_block_options, fg_transformer_block_create(root, "h", &o))
+BY_TRACE(fg_attention_options, fg_attention(x, x, x, &o))
+BY_TRACE(fg_scan_options, (fg_scan(&o, &x, &x, NULL, NULL), 0))
+BY_TRACE(fg_while_options, (fg_while(&o, &x, NULL), 0))
+BY_TRACE(fg_custom_call_options, (fg_custom_call(&o, &x, 1, NULL), 0))
 BY_TRACE(fg_dot_options, fg_dot(x, x, &o))
 BY_TRACE(fg_conv2d_options, fg_conv2d(x, x, &o))
 BY_TRACE(fg_conv_transpose_options, fg_conv_transpose2d(x, x, &o))
@@ -339,6 +369,16 @@ static const reserved_row refused[] = {
     ROW(fg_ckpt_options),
     ROW(fg_hub_options),
     ROW(fg_client_options),
+    ROW(fg_norm_options),
+    ROW(fg_embedding_options),
+    ROW(fg_multihead_attention_options),
+    ROW(fg_transformer_block_options),
+    ROW(fg_attention_options),
+    ROW(fg_attention_masks),
+    ROW(fg_operation),
+    ROW(fg_scan_options),
+    ROW(fg_while_options),
+    ROW(fg_custom_call_options),
     ROW(fg_conv2d_options),
     ROW(fg_conv_options),
     ROW(fg_conv_transpose_options),
@@ -416,11 +456,12 @@ static const char *const elsewhere[] = {
 };
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",       "fg_evaluation",  "fg_client_info",   "fg_finding",       "fg_fit_settings",
-    "fg_hang",       "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",
-    "fg_result",     "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request",
-    "fg_log_start",  "fg_log_saved",   "fg_log_end",       "fg_log_line",      "fg_log_item",
-    "fg_pack_fault", "fg_pack_info",   "fg_pack_progress", "fg_pack_reject",   "fg_predictions",
+    "fg_chip",        "fg_evaluation",  "fg_client_info",   "fg_finding",       "fg_fit_settings",
+    "fg_hang",        "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",
+    "fg_result",      "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request",
+    "fg_log_start",   "fg_log_saved",   "fg_log_end",       "fg_log_line",      "fg_log_item",
+    "fg_backward",    "fg_pack_fault",  "fg_pack_info",     "fg_pack_progress", "fg_pack_reject",
+    "fg_predictions",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {

@@ -158,7 +158,7 @@ static void what_mixes_samples_is_refused(void **state)
             "the samples of the batch in different orders", "inner axis 0")
     REFUSED(fg_conv2d(fg_reshape(fg_permute(o.seq, time_first), FG_DIMS(5, BATCH, 3, 1)),
                       fg_ones(trace, FG_F32, FG_DIMS(1, 1, 1, 1)), NULL),
-            AXIS(1), "first dimension of x [N,H,W,C]")
+            AXIS(1), "the batch the first dimension of the images")
     REFUSED(fg_conv2d(fg_ones(trace, FG_F32, FG_DIMS(1, 6, 6, 1)),
                       fg_reshape(o.x, FG_DIMS(BATCH, 3, 1, 1)), NULL),
             AXIS(0), "the kernel independent of the batch")
