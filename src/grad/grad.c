@@ -202,7 +202,8 @@ void fgi_grad_path(fg_trace *trace, const fgi_path *path, fg_tensor *out)
 {
     sweep s = {0};
     size_t last = 0;
-    if (trace->error.status == FG_OK && sweep_init(&s, trace)) {
+    const bool is_ready = trace->error.status == FG_OK && sweep_init(&s, trace);
+    if (is_ready) {
         s.stops = true;
         for (int i = 0; i < path->wrt_count; i++)
             s.is_needed[path->wrt[i]->id] = true;
@@ -216,7 +217,8 @@ void fgi_grad_path(fg_trace *trace, const fgi_path *path, fg_tensor *out)
         sweep_back(&s, last);
     }
     for (int i = 0; i < path->wrt_count; i++)
-        out[i] = trace->error.status == FG_OK ? s.adjoint[path->wrt[i]->id] : fgi_poison(trace);
+        out[i] = is_ready && trace->error.status == FG_OK ? s.adjoint[path->wrt[i]->id]
+                                                          : fgi_poison(trace);
     sweep_fini(&s);
 }
 

@@ -3,6 +3,8 @@
  * ConvNet for the 2020s"; timm's ConvNeXt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
 #include <stdio.h>
 
 #include "nn/model.h"
@@ -128,8 +130,8 @@ static fg_tensor apply(const void *self, fg_tensor x)
 #define OF_STAGES(member, initial_, range_, example_, help_)                                       \
     {                                                                                              \
         .name = #member, .kind = FG_OPTION_INTS, .min_count = STAGES, .max_count = STAGES,         \
-        .offset = FG_OFFSET(convnext, member[0], int64_t), .initial = (initial_),                  \
-        .range = (range_), .example = (example_), .help = (help_)                                  \
+        .offset = offsetof(convnext, member), .initial = (initial_), .range = (range_),            \
+        .example = (example_), .help = (help_)                                                     \
     }
 
 static const fg_option options[] = {

@@ -109,12 +109,13 @@ static const fg_option options[] = {
               "Dropout probability before the classifier."),
 };
 
+#define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 #define ROW(title, published_name, plans, head_width)                                              \
     static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
     {                                                                                              \
-        build(self, root, shape, plans, (int)(sizeof plans / sizeof plans[0]), head_width);        \
+        build(self, root, shape, plans, COUNT(plans), head_width);                                 \
     }                                                                                              \
-    static const fg_published published_##title[] = {{.architecture = published_name},             \
+    static const fg_published published_##title[] = {{.architecture = (published_name)},           \
                                                      {.type = NULL}};                              \
     const fg_model_entry fgi_##title##_row = {.entry = {.name = #title,                            \
                                                         .help = "MobileNetV3, for images",         \

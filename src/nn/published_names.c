@@ -34,7 +34,7 @@ static const char *read_numbers(const char *pattern, const char *name, int64_t *
 
 bool fgi_rename(const char *from, const char *to, const char *name, fgi_buf *out)
 {
-    int64_t numbers[MOST_NUMBERS], *at = numbers;
+    int64_t numbers[MOST_NUMBERS] = {0}, *at = numbers;
     const char *rest = read_numbers(from, name, numbers);
     for (; rest != NULL && *to != '\0'; to++) {
         const bool is_from_1 = *to == '#' && to[1] == '1';

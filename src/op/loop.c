@@ -146,7 +146,7 @@ static void loop_emit(fgi_emit *e)
 {
     loop l = {.e = e, .node = e->node, .r = e->node->body};
     const size_t size = e->node->trace->node_count * sizeof *e->value;
-    const size_t most = (size_t)(e->node->arity + e->node->results->count + 1);
+    const size_t most = (size_t)e->node->arity + (size_t)e->node->results->count + 1;
     uint32_t *outside = fgi_calloc(1, size);
     fgi_value *state = fgi_calloc(most, sizeof *state);
     if (outside == NULL || state == NULL) {
@@ -498,7 +498,8 @@ static bool put_lists(const definition *d, fgi_region *region, const values *of)
 
 static fgi_node *make_loop(definition *d)
 {
-    values of;
+    static const values empty;
+    values of = empty;
     bool agree = false;
     fgi_region *region = NULL;
     while (!agree) { /* ends: each time, another carried value has rows */

@@ -115,7 +115,7 @@ static fg_tensor copy_loop(copies *c, fgi_node *loop)
 
 static fg_tensor copy_node(copies *c, fgi_node *node)
 {
-    fg_tensor in[FGI_MAX_INPUTS], out;
+    fg_tensor in[FGI_MAX_INPUTS] = {{0}}, out;
     fgi_trace_borrow_location(c->trace, node);
     for (int i = 0; i < node->arity; i++)
         in[i] = copied(c, node->in[i]);

@@ -83,7 +83,7 @@ static void put(fg_tensor *out, fg_tensor value)
 void fg_sort(fg_tensor a, int axis, bool descending, fg_tensor *out_values, fg_tensor *out_indices)
 {
     const fg_type *type = fg_tensor_type(a);
-    int at;
+    int at = 0;
     fg_tensor out[2] = {a, a};
     if (!fgi_is_poison(a) && fgi_axes(a, "sort", 1, &axis, &at) < 0)
         out[0] = out[1] = fgi_poison(fg_tensor_trace(a));

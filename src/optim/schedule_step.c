@@ -14,7 +14,8 @@ static double lr_at(const void *options, double lr, int64_t step, int64_t total_
 {
     const step_drops *o = options;
     const int64_t size = fg_amount_of(o->step_size, total_steps);
-    return lr * pow(o->gamma, (double)(step / (size > 1 ? size : 1)));
+    const int64_t drops = step / (size > 1 ? size : 1);
+    return lr * pow(o->gamma, (double)drops);
 }
 
 static const fg_option options[] = {

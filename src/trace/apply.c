@@ -282,32 +282,32 @@ fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, 
 
 const fgi_op fgi_result_op = {.name = "result", .arity = 1, .rows = fgi_rows_never};
 
-fg_tensor fgi_result(fgi_node *of, int i)
+fg_tensor fgi_result(fgi_node *node, int i)
 {
-    fg_trace *trace = of->trace;
-    fgi_results *results = of->results;
+    fg_trace *trace = node->trace;
+    fgi_results *results = node->results;
     if (trace->error.status != FG_OK)
         return fgi_poison(trace);
     if (results->node[i] != NULL)
         return fgi_tensor_of(results->node[i]);
-    fgi_node *node = fgi_node_create(trace, &fgi_result_op, 1);
-    if (node == NULL)
+    fgi_node *result = fgi_node_create(trace, &fgi_result_op, 1);
+    if (result == NULL)
         return fgi_poison(trace);
     const uint64_t word[] = {(uint64_t)(uintptr_t)&fgi_result_op, (uint64_t)i};
     const int64_t index = i;
-    node->attr = fgi_arena_copy(&trace->arena, &index, sizeof index);
-    if (node->attr == NULL)
+    result->attr = fgi_arena_copy(&trace->arena, &index, sizeof index);
+    if (result->attr == NULL)
         return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-    node->attr_size = sizeof index;
-    node->in[0] = of;
-    node->type = results->type[i];
-    node->rows = results->rows[i];
-    node->region = of->region;
-    node->hash = fgi_hash_more(of->hash, word, sizeof word);
-    node->first = fgi_map_get(&trace->by_hash, node->hash);
-    results->node[i] = node;
-    trace->has_rows |= node->rows != NULL;
-    return fgi_node_enter(trace, node);
+    result->attr_size = sizeof index;
+    result->in[0] = node;
+    result->type = results->type[i];
+    result->rows = results->rows[i];
+    result->region = node->region;
+    result->hash = fgi_hash_more(node->hash, word, sizeof word);
+    result->first = fgi_map_get(&trace->by_hash, result->hash);
+    results->node[i] = result;
+    trace->has_rows |= result->rows != NULL;
+    return fgi_node_enter(trace, result);
 }
 
 void fgi_apply_results(const fgi_op *op, const fgi_operands *on, fg_tensor *out, int out_count)

@@ -59,8 +59,11 @@ static fgi_metrics metrics_of(void)
 static const struct {
     double square; /* the sum of squares of targets, whose sum is 12, of 4 */
     double r2;
-} squares[] = {
-    {44, 0.75}, {38, 0}, {36.0001, 1 - 0.5 / 0.000025}, {36.00002, (double)NAN}, {36, (double)NAN}};
+} squares[] = {{44, 0.75},
+               {38, 0},
+               {36.0001, 1 - 0.5 / 0.000025},
+               {36.00002, (double)(double)NAN},
+               {36, (double)(double)NAN}};
 
 /* What follows from sums and weights, by each rule; and from the counts of classes. */
 static void values_follow_from_sums(void **state)
@@ -99,7 +102,7 @@ static const class_count class_counts[] = {
     {{3, 1, 0, 2, 2, 0, 2, 1, 0}, (0.8 + 2. / 3) / 2, 0.75, 2.5 / 3, 2.5 / 3},
     {{3, 1, 1, 3, 2, 0, 3, 1, 0}, (1 + 2. / 3) / 3, 0.5, 2. / 3, 2. / 3},
     {{2, 2, 0, 1, 2, 1, 1, 2, 0}, (2. / 3 + 1) / 3, 2. / 3, 0.5, 0.75},
-    {{0, 0, 0, 0, 0, 0, 0, 0, 0}, NAN, NAN, NAN, NAN}};
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0}, (double)NAN, (double)NAN, (double)NAN, (double)NAN}};
 
 /* The six metrics of these counts; NULL: unknown. */
 static void check_class_values(const fgi_metrics *m, const char *const *names, const class_count *c)
@@ -152,10 +155,10 @@ static void samples_are_ranked(void **state)
     } cases[] = {{{{0.1F, false}, {0.4F, false}, {0.35F, true}, {0.8F, true}}, 4, 0.75, 2.5 / 3},
                  {{{1, true}, {1, false}, {1, true}, {1, false}}, 4, 0.5, 0.5},
                  {{{2, false}, {2, true}, {1, true}, {0, false}}, 4, 0.625, (0.5 + 2. / 3) / 2},
-                 {{{1, true}, {2, true}}, 2, NAN, 1},
-                 {{{1, false}}, 1, NAN, NAN},
-                 {{{NAN, true}, {2, false}}, 2, NAN, NAN},
-                 {{{0, false}}, 0, NAN, NAN}};
+                 {{{1, true}, {2, true}}, 2, (double)NAN, 1},
+                 {{{1, false}}, 1, (double)NAN, (double)NAN},
+                 {{{NAN, true}, {2, false}}, 2, (double)NAN, (double)NAN},
+                 {{{0, false}}, 0, (double)NAN, (double)NAN}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fgi_scored samples[4];
