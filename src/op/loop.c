@@ -339,13 +339,18 @@ static bool check_counts(const definition *d)
     const bool is_good = d->carry_count >= 0 && d->carry_count <= FG_LOOP_VALUES &&
                          d->x_count >= 0 && d->x_count <= FG_LOOP_VALUES && d->y_count >= 0 &&
                          d->y_count <= FG_LOOP_VALUES && d->length >= 0 && d->length <= INT32_MAX;
+    const bool has_body = d->scan != NULL ? d->scan->body != NULL
+                                          : d->repeat->body != NULL && d->repeat->condition != NULL;
+    if (is_good && !has_body)
+        (void)fgi_trace_fail(d->trace, FG_EINVAL, "%s: expected a function for the body%s", d->name,
+                             d->repeat != NULL ? " and one for the condition" : "");
     if (!is_good)
         (void)fgi_trace_fail(d->trace, FG_EINVAL,
                              "%s: %d carried values, %d x, %d y, length %" PRId64
                              ": expected at most %d of each, and a length from 1 to 2^31 - 1",
                              d->name, d->carry_count, d->x_count, d->y_count, d->length,
                              (int)FG_LOOP_VALUES);
-    return is_good;
+    return is_good && has_body;
 }
 
 /* Whether x can be read row by row; sets the length if it is not given. */
@@ -451,17 +456,22 @@ static void call_body(const definition *d, fgi_region *region, values *of)
     fg_here(file, line);
 }
 
-/* Whether the next values have no more rows than the carried ones; else notes theirs. */
+/* Whether the next values have the rows of the carried ones; if only the next ones have some, notes
+ * them for another attempt. */
 static bool rows_agree(definition *d, values *of)
 {
-    static const fgi_rows none;
     bool agree = true;
     for (int i = 0; i < d->carry_count; i++) {
         const fgi_rows *next = fgi_node_of(of->next[i])->rows;
-        if (d->rows[i] != NULL || next == NULL)
-            of->next[i] = fgi_with_rows(of->next[i], d->rows[i] != NULL ? d->rows[i] : &none);
-        else
+        if (next == NULL)
+            of->next[i] = fgi_with_rows(of->next[i], d->rows[i]);
+        else if (d->rows[i] == NULL)
             agree = false, d->rows[i] = next;
+        else if (memcmp(next, d->rows[i], sizeof *next) != 0)
+            (void)fgi_trace_fail(d->trace, FG_EINVAL,
+                                 "%s: carried value %d has the samples of the batch along other "
+                                 "axes after an iteration than before",
+                                 d->name, i);
     }
     return agree;
 }
@@ -534,7 +544,9 @@ static void run(definition *d, fg_tensor *out_carry, fg_tensor *out_y)
 void fg_scan(const fg_scan_options *options, const fg_tensor *carry, const fg_tensor *x,
              fg_tensor *out_carry, fg_tensor *out_y)
 {
-    const fg_tensor any = options->carry_count > 0 ? carry[0] : x[0];
+    const fg_tensor any = options->carry_count > 0 ? carry[0]
+                          : options->x_count > 0   ? x[0]
+                                                   : (fg_tensor){0};
     definition d = {.name = "scan",
                     .carry_count = options->carry_count,
                     .x_count = options->x_count,
@@ -556,7 +568,7 @@ void fg_while(const fg_while_options *options, const fg_tensor *carry, fg_tensor
                     .length = options->limit,
                     .repeat = options,
                     .carry = carry,
-                    .trace = fg_tensor_trace(carry[0])};
+                    .trace = fg_tensor_trace(options->carry_count > 0 ? carry[0] : (fg_tensor){0})};
     if (fgi_trace_check_reserved(d.trace, FGI_RESERVED(fg_while_options, options)))
         run(&d, out_carry, NULL);
 }

@@ -279,6 +279,68 @@ static void any_mesh_of_eight_devices(void **state)
     }
 }
 
+/* ---- a loop in the step ---------------------------------------------------------------------- */
+
+/* A recurrent network over the features, one in each iteration, whose states are computed a second
+ * time for the gradient. The initial state, zeros, gets rows in the first iteration. */
+enum { HIDDEN = 8 };
+static fg_variable *recurrent, *from_input;
+static fg_linear *head;
+
+static void build_recurrent(void *self, fg_module *root)
+{
+    const fg_type u = {.dtype = FG_F32, .rank = 2, .dim = {HIDDEN, HIDDEN}};
+    const fg_type w = {.dtype = FG_F32, .rank = 2, .dim = {1, HIDDEN}};
+    const fg_variable_options normal = {.init = {FG_INIT_NORMAL, 0.3}};
+    (void)self;
+    recurrent = fg_module_variable(root, "recurrent", &u, &normal);
+    from_input = fg_module_variable(root, "from_input", &w, &normal);
+    head = fg_linear_create(root, "head", &(fg_linear_options){.in = HIDDEN, .out = CLASSES});
+}
+
+static void next_state(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                       fg_tensor *y)
+{
+    fg_trace *trace = fg_tensor_trace(carry[0]);
+    (void)self, (void)y;
+    fg_remat_begin(trace);
+    const fg_tensor h = fg_matmul(carry[0], fg_variable_value(trace, recurrent));
+    next[0] = fg_tanh(fg_add(h, fg_matmul(x[0], fg_variable_value(trace, from_input))));
+    fg_remat_end(trace, next, 1);
+}
+
+static fg_tensor recurrent_step(void *self, fg_step *st, const fg_batch *batch)
+{
+    fg_trace *trace = fg_step_trace(st);
+    const fg_tensor x = fg_batch_field(batch, "x"), label = fg_batch_field(batch, "y");
+    const int64_t rows = fg_tensor_dim(x, 0);
+    const fg_tensor by_feature =
+        fg_reshape(fg_permute(x, (const int[]){1, 0}), FG_DIMS(FEATURES, rows, 1));
+    const fg_tensor zero = fg_zeros(trace, FG_F32, FG_DIMS(rows, HIDDEN));
+    fg_tensor last;
+    (void)self;
+    fg_scan(&(fg_scan_options){.carry_count = 1, .x_count = 1, .body = next_state}, &zero,
+            &by_feature, &last, NULL);
+    return fg_cross_entropy(fg_linear_apply(head, last), label, NULL);
+}
+
+static void loops_are_sharded(void **state)
+{
+    static const fg_task_ops loop_ops = {
+        .build = build_recurrent, .train_step = recurrent_step, .optimizer = optimizer};
+    static const fg_task task = {.name = "recurrent", .ops = &loop_ops};
+    curve alone, shared;
+    curve_run run = run_on(1);
+    (void)state;
+    run.task = &task;
+    run.val = NULL;
+    run.steps = 12; /* including the end of an epoch with a partial batch */
+    curve_fit(&run, &alone);
+    run.devices = 4;
+    curve_fit(&run, &shared);
+    curves_agree("a loop on 4", &alone, &shared, 0, 12, 1e-5);
+}
+
 /* Two batches per step: the sums of gradients are sharded like the parameters. */
 static void split_gradients_are_accumulated(void **state)
 {
@@ -567,6 +629,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(metrics_of_a_prime_number_of_samples),
     cmocka_unit_test(parameters_split_along_data),
     cmocka_unit_test(indivisible_parameters_stay_whole),
+    cmocka_unit_test(loops_are_sharded),
     cmocka_unit_test(columns_and_rows_along_model),
     cmocka_unit_test(both_axes_at_once),
     cmocka_unit_test(any_mesh_of_eight_devices),
