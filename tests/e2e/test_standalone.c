@@ -320,7 +320,8 @@ static void show_says_what_it_is(void **state)
                      "model: mlp, classification of f32[5], 3 outputs: cat, dog, eel\n");
     contains(o->out, "fc1.weight\tf32[16,5]\tmodel\n");
     contains(program_gives(0, folder, "show runs/zoo-1 --config")->out,
-             "task: classification\nmetrics: []\nmodel:\n  name: mlp\n  hidden: [16]\n  activation: relu\n");
+             "task: classification\nmetrics: []\nmodel:\n  name: mlp\n  hidden: [16]\n  "
+             "activation: relu\n");
     o = program_gives(0, folder, "show runs/zoo-1 --ckpt=last --json");
     contains(o->out, "\"class_names\": [");
     contains(o->out, "\"config\": \"task: classification\\n");
