@@ -84,9 +84,9 @@ static const char *suggest(const char *text, char *choices)
 static fg_status unknown(fg_option_values *values, const fg_option *option,
                          const fg_option_text *text, fg_error *err)
 {
-    char path[128], expected[448], choices[512];
+    char path[128], expected[256], choices[1024];
     (void)fgi_option_path(values, option, path, sizeof path);
-    (void)fg_option_describe(option, expected, sizeof expected);
+    (void)fgi_option_expected(option, path, expected, sizeof expected);
     if (option->later != NULL && fgi_is_listed(option->later, text->text))
         return fgi_fail(err, FG_EINVAL, "%s: this version does not support '%s': expected %s", path,
                         text->text, expected);

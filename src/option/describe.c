@@ -198,15 +198,28 @@ static bool has_needless_quotes(const fg_option *option, const fg_option_text *t
     }
 }
 
+const char *fgi_option_expected(const fg_option *option, const char *path, char *out, size_t size)
+{
+    enum { LONGEST_LIST = 200 };
+    int names = 1;
+    if (option->kind != FG_OPTION_CHOICE || strlen(option->range) <= LONGEST_LIST)
+        return fg_option_describe(option, out, size);
+    for (const char *at = option->range; (at = strchr(at, '|')) != NULL; at++)
+        names++;
+    (void)fgi_snprintf(out, size, "one of %d names (`fulgurite help config %s` lists them)", names,
+                       path);
+    return out;
+}
+
 fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option *option,
                                 const fg_option_text *text, fg_error *err)
 {
     char path[128], expected[384], reason[96], list[256];
     (void)fgi_option_list_of(option, text->text, list, sizeof list);
     const bool has_quotes = list[0] == '\0' && has_needless_quotes(option, text);
-    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%s%s%.80s'%s%s%s",
-                    fgi_option_path(values, option, path, sizeof path),
-                    fg_option_describe(option, expected, sizeof expected),
+    (void)fgi_option_path(values, option, path, sizeof path);
+    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%s%s%.80s'%s%s%s", path,
+                    fgi_option_expected(option, path, expected, sizeof expected),
                     has_quotes ? "the string " : "", text->key != NULL ? text->key : "",
                     text->key != NULL ? ": " : "", text->text,
                     has_quotes ? ": remove the quotes" : "",

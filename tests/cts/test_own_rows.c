@@ -287,7 +287,7 @@ static void its_checkpoints_need_the_same_rows(void **state)
         o.registry = NULL;
         refuses_as(&o, command, "its configuration cannot be read: config.yaml:");
         refuses_as(&o, command, "model.name: expected one of ");
-        refuses_as(&o, command, row_names(FG_REGISTRY_MODEL));
+        refuses_as(&o, command, expected_names(FG_REGISTRY_MODEL, "model.name"));
         refuses_as(&o, command, ", got 'own_model'");
         refuses_as(&o, command, "fg_recipe_options.registry");
     }

@@ -193,6 +193,16 @@ static void classes(const effect *e, const char *folder)
     fgt_close("train_loss", effects_number(s, "metrics.train_loss"), log(e->count), 0, 2e-6);
 }
 
+/* The metrics that are chosen, and no others: the log loss is the cross-entropy. */
+static void metrics(const effect *e, const char *folder)
+{
+    const json_t *s =
+        effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL EFFECTS_VAL "%s", e->arguments);
+    fgt_close("val_log_loss", effects_number(s, "metrics.val_log_loss"),
+              effects_number(s, "metrics.val_loss"), 0, 2e-6);
+    assert_null(json_object_get(json_object_get(s, "metrics"), "val_acc"));
+}
+
 /* The target of a regression is standardized, so that predicting 0 has the loss 1; metrics are in
  * the target's own unit: the distances of the labels from what is predicted, which is their mean.
  * Without standardization it is 0, and the loss is the labels' mean square. */
@@ -368,6 +378,7 @@ const effect effects_model[] = {
     /* The sum of 9 c_in c_out + 2 c_out over the convolutions, of 8, 16, 32 and 64 channels. */
     {"model.width", RESNET "resnet18 --model.width=8 --model.classes=10", parameters,
      .count = 177362},
+    {"metrics", "--metrics=[log_loss]", metrics},
     {"loss.name", "--loss.name=auto", loss},
     {"loss.name", "--loss.name=cross_entropy", loss},
     {"loss.label_smoothing", "--loss.label_smoothing=0.25", loss, .value = 0.25},

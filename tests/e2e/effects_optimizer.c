@@ -47,15 +47,14 @@ static void weights(const effect *e, const char *folder)
 }
 
 /* The weights differ from those of the same fit without the last argument. */
+#define EFFECTS_FEW EFFECTS_NPY "--trainer.ckpt_every_epochs=0 --trainer.max_steps=2 %.*s"
 static void changes(const effect *e, const char *folder)
 {
-    static const char *const fit =
-        EFFECTS_NPY "--trainer.ckpt_every_epochs=0 --trainer.max_steps=2 %.*s";
     double with[REFERENCE_CLASSES * 2], without[REFERENCE_CLASSES * 2];
     const int size = (int)strlen(e->arguments), last = (int)strlen(strrchr(e->arguments, ' '));
-    (void)effects_fit(0, folder, fit, size, e->arguments);
+    (void)effects_fit(0, folder, EFFECTS_FEW, size, e->arguments);
     effects_tensor(folder, "fc.weight", REFERENCE_CLASSES * 2, with);
-    (void)effects_fit(0, folder, fit, size - last, e->arguments);
+    (void)effects_fit(0, folder, EFFECTS_FEW, size - last, e->arguments);
     effects_tensor(folder, "fc.weight", REFERENCE_CLASSES * 2, without);
     assert_true(fabs(with[0] - without[0]) > 1e-6);
 }

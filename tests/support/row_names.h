@@ -8,11 +8,12 @@
 
 #include <fulgurite/registry.h>
 #include <stdio.h>
+#include <string.h>
 
 /* "sgd|adam|adamw"; one of four rotating static buffers. */
 static inline const char *row_names(fg_registry_kind kind)
 {
-    static char lists[4][512];
+    static char lists[4][1024];
     static int next;
     char *list = lists[next++ % 4];
     fg_registry *registry = NULL;
@@ -25,6 +26,22 @@ static inline const char *row_names(fg_registry_kind kind)
     assert_true(used < sizeof lists[0]);
     fg_registry_destroy(registry);
     return list;
+}
+
+/* The same as an error lists them: a long list is replaced by the number of names. */
+static inline const char *expected_names(fg_registry_kind kind, const char *path)
+{
+    static char text[512];
+    const char *names = row_names(kind);
+    int count = 1;
+    for (const char *at = names; (at = strchr(at, '|')) != NULL; at++)
+        count++;
+    if (strlen(names) <= 200)
+        (void)snprintf(text, sizeof text, "one of %s", names);
+    else
+        (void)snprintf(text, sizeof text, "one of %d names (`fulgurite help config %s` lists them)",
+                       count, path);
+    return text;
 }
 
 #endif

@@ -183,9 +183,9 @@ static void wrong_numbers(void **state)
 
 static const char *expected(const char *place, fg_registry_kind kind, const char *got)
 {
-    static char message[512];
-    (void)snprintf(message, sizeof(message), "%s: expected one of %s, %s", place, row_names(kind),
-                   got);
+    static char message[1024];
+    (void)snprintf(message, sizeof(message), "%s: expected %s, %s", place,
+                   expected_names(kind, strrchr(place, ' ') + 1), got);
     return message;
 }
 

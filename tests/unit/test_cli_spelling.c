@@ -176,9 +176,9 @@ static void choices_in_other_spellings(void **state)
     fgi_config_destroy(c);
     char message[1024];
     (void)snprintf(message, sizeof(message),
-                   "run.yaml:1:15: model.name: expected one of %s, got 'resnet': did you mean "
+                   "run.yaml:1:15: model.name: expected %s, got 'resnet': did you mean "
                    "'resnet18'?",
-                   row_names(FG_REGISTRY_MODEL));
+                   expected_names(FG_REGISTRY_MODEL, "model.name"));
     config_refused("model: {name: resnet}\n", message);
 }
 

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "option/option.h"
 
 enum { MOST_KEYS = FGI_CONFIG_MAX_KEYS, MOST_ENTRIES = 128 };
 
@@ -449,5 +450,5 @@ const char *fgi_config_type(const fgi_config_key *key)
 const char *fgi_config_describe(const fgi_config_key *key)
 {
     static _Thread_local char text[640];
-    return fg_option_describe(key->option, text, sizeof(text));
+    return fgi_option_expected(key->option, key->path, text, sizeof(text));
 }
