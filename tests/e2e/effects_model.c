@@ -302,6 +302,60 @@ static void loss(const effect *e, const char *folder)
               (1 - e->value) * plain + e->value * uniform, 1e-6, 0);
 }
 
+/* The focal loss of the first weights, with the exponent e->value. */
+static void focal(const effect *e, const char *folder)
+{
+    const reference_data *data = effects_samples();
+    const reference_model start = reference_start(2);
+    double mean = 0;
+    for (int i = 0; i < data->rows; i++) {
+        double p[CLASSES];
+        reference_predict(&start, data, i, p);
+        const double of_label = p[(int)data->label[i]];
+        mean -= pow(1 - of_label, e->value) * log(of_label) / data->rows;
+    }
+    const json_t *s = effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=12 %s",
+                                  e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"), mean, 1e-6, 0);
+}
+
+/* The loss of predicting 0 for a target at distance t, with the parameter of the loss. */
+static double huber_of(double t, double delta)
+{
+    const double far = fabs(t);
+    return far <= delta ? t * t / 2 : delta * (far - delta / 2);
+}
+
+static double smooth_l1_of(double t, double beta) { return huber_of(t, beta) / beta; }
+
+static double quantile_of(double t, double q) { return t > 0 ? q * t : (q - 1) * t; }
+
+/* A regression that predicts 0 for standardized targets. */
+static void distances(const effect *e, const char *folder)
+{
+    fg_error err = {0};
+    const reference_data *data = effects_samples();
+    double (*of)(double, double) = strstr(e->arguments, "huber") != NULL      ? huber_of
+                                   : strstr(e->arguments, "quantile") != NULL ? quantile_of
+                                                                              : smooth_l1_of;
+    const float zeros[2] = {0};
+    double mean = 0, squares = 0, expected = 0;
+    for (int i = 0; i < data->rows; i++)
+        mean += data->label[i] / (double)data->rows;
+    for (int i = 0; i < data->rows; i++)
+        squares += (data->label[i] - mean) * (data->label[i] - mean) / data->rows;
+    for (int i = 0; i < data->rows; i++)
+        expected += of((data->label[i] - mean) / sqrt(squares), e->value) / data->rows;
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "fc.weight", .type = {FG_F32, 2, {1, 2}}, .data = zeros},
+        {.name = "fc.bias", .type = {FG_F32, 1, {1}}, .data = zeros},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, 2, NULL, &err));
+    const json_t *s =
+        effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=5 %s", e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"), expected, 0, 2e-6);
+}
+
 /* The training loss of the first weights, with the class weights in e->mean and, of the last class,
  * e->value; the loss of the validation is not weighted. */
 static void weighted_loss(const effect *e, const char *folder)
@@ -382,6 +436,10 @@ const effect effects_model[] = {
     {"loss.name", "--loss.name=auto", loss},
     {"loss.name", "--loss.name=cross_entropy", loss},
     {"loss.label_smoothing", "--loss.label_smoothing=0.25", loss, .value = 0.25},
+    {"loss.gamma", "--loss.name=focal --loss.gamma=3", focal, .value = 3},
+    {"loss.delta", "--loss.name=huber --loss.delta=0.5", distances, .value = 0.5},
+    {"loss.beta", "--loss.name=smooth_l1 --loss.beta=0.5", distances, .value = 0.5},
+    {"loss.quantiles", "--loss.name=quantile --loss.quantiles=[0.2]", distances, .value = 0.2},
     {"loss.class_weight", "--loss.class_weight=balanced", weighted_loss, .mean = {1, 0.8},
      .value = 4.0 / 3}, /* of 4, 5 and 3 samples */
     {"loss.class_weight", "--loss.class_weight=[0.5,2,0]", weighted_loss, .mean = {0.5, 2},
