@@ -72,8 +72,8 @@ endfunction()
 
 # fg_compile_quickly(test...): these tests run programs that XLA's CPU compiler does not optimize, which takes
 # a fifth of the time. For tests of what surrounds the programs (the Trainer, files, devices, the program
-# `fulgurite`). Not for tests of operations, gradients, models, precisions or lowerings, nor for examples and
-# the tutorial: they compile what users run.
+# `fulgurite`), and of models whose operations other tests compile. Not for tests of operations, gradients,
+# precisions or lowerings, nor for examples and the tutorial: they compile what users run.
 function(fg_compile_quickly)
     set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT
         "XLA_FLAGS=--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
