@@ -47,8 +47,8 @@ fgi_option_range fgi_option_range_of(const fg_option *option);
 /* The path of an option for messages, "model.hidden". */
 const char *fgi_option_path(const fg_option_values *values, const fg_option *option, char *out,
                             size_t size);
-/* What an error says is expected: that of fg_option_describe, or for a long list of choices how many
- * there are. */
+/* What an error says is expected: that of fg_option_describe, or for a long list of choices how
+ * many there are. */
 const char *fgi_option_expected(const fg_option *option, const char *path, char *out, size_t size);
 /* "PATH: expected ..., got '...'", FG_EINVAL. */
 fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option *option,

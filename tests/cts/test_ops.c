@@ -183,8 +183,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(depthwise_sums_are_in_f32),
 };
 
-/* An argument selects tests: "*" all of them. Without one, the rows in f64, which are run by a test
- * of their own, are left out. */
+/* An argument selects tests: "*" all of them. Without one, the rows in f64, which are a separate
+ * test, are left out. */
 int main(int argc, char **argv)
 {
     if (argc > 1)
