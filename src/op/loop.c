@@ -31,7 +31,7 @@ static fgi_value value_of(const loop *l, const fgi_node *node)
     return (fgi_value){l->e->value[node->first->id], node->type};
 }
 
-/* The values of the state become those of the nodes that they stand for. */
+/* Sets the values of the nodes that the state represents. */
 static void enter(const loop *l, const fgi_value *state)
 {
     const fgi_region *r = l->r;

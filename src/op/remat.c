@@ -46,7 +46,7 @@ const fgi_op fgi_barrier_op = {.name = "barrier",
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Copies of nodes, by node id; nodes without one stand for themselves. */
+/* Copies of nodes, by node id; NULL: the node itself is used. */
 typedef struct copies {
     fg_trace *trace;
     fgi_node **of;

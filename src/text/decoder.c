@@ -65,7 +65,7 @@ static void put_utf8(fgi_buf *out, fgi_str bytes)
     }
 }
 
-/* The bytes that the characters of a string stand for; a string with another one is as it is. */
+/* The bytes that the characters of a string represent; other strings are unchanged. */
 static void put_bytes(fgi_str text, fgi_buf *out)
 {
     const size_t before = out->size;

@@ -1,6 +1,6 @@
 /* body.h - the bodies of loops: nodes that are computed once in each iteration.
  *
- * While a region is open, its arguments stand for values that change from one iteration to the
+ * While a region is open, its arguments represent values that change from one iteration to the
  * next. A node belongs to the innermost region that one of its inputs belongs to; what does not
  * depend on an argument stays outside and is computed once. A value of a region can only be used in
  * it, with one exception: the body of a loop's gradient may use values of the loop's own body. It
