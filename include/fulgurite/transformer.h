@@ -23,17 +23,20 @@ extern "C" {
  * Query t is at position `position` + t of the keys. Scores and softmax are computed in f32. A
  * query that may attend to no key attends to all of them equally. NULL: no mask. Gradient: to q, k
  * and v. Sources: Vaswani et al. 2017, "Attention is all you need"; Ainslie et al. 2023, "GQA";
- * Press et al. 2022, "Train short, test long" (ALiBi); PyTorch's scaled_dot_product_attention. */
+ * Press et al. 2022, "Train short, test long" (ALiBi); Rabe and Staats 2021, "Self-attention does
+ * not need O(n^2) memory" (query_chunk); PyTorch's scaled_dot_product_attention. */
 typedef struct fg_attention_options {
-    bool causal;        /* only to keys at the query's position and before   [false] */
-    bool alibi;         /* bias -slope_h |distance|                          [false] */
-    int64_t window;     /* only to keys at a distance below this; 0: any         [0] */
-    fg_tensor valid;    /* bool[B, S]: false for padding, to which nothing attends [all true] */
-    fg_tensor segment;  /* s32[B, T], with T = S: only to keys of the same segment, for several
+    bool causal;         /* only to keys at the query's position and before   [false] */
+    bool alibi;          /* bias -slope_h |distance|                          [false] */
+    int64_t window;      /* only to keys at a distance below this; 0: any         [0] */
+    fg_tensor valid;     /* bool[B, S]: false for padding, to which nothing attends [all true] */
+    fg_tensor segment;   /* s32[B, T], with T = S: only to keys of the same segment, for several
                             documents in one sequence                          [none] */
-    fg_tensor position; /* s32[]: position of the first query                [S - T] */
-    double scale;       /* [1/sqrt(D)] */
-    double dropout;     /* of the weights, in training                           [0] */
+    fg_tensor position;  /* s32[]: position of the first query                [S - T] */
+    double scale;        /* [1/sqrt(D)] */
+    double dropout;      /* of the weights, in training                           [0] */
+    int64_t query_chunk; /* queries whose scores are in memory at a time, in a loop, also for the
+                             gradient, which computes them again; 0: those of all  [0] */
     uint64_t reserved[2];
 } fg_attention_options;
 FG_API fg_tensor fg_attention(fg_tensor q, fg_tensor k, fg_tensor v,
@@ -78,6 +81,7 @@ typedef struct fg_multihead_attention_options {
     fg_position_kind position; /* [FG_POSITION_NONE] */
     double rotary_base;        /* [10000] */
     double dropout;            /* of the attention weights, in training                [0] */
+    int64_t query_chunk;       /* as in fg_attention_options                           [0] */
     bool no_bias, no_out_bias; /* omit the biases of queries, keys and values; of the result */
     bool is_conv1d;            /* the weights are [in, out] in files, as in GPT-2  [false] */
     fg_init init, out_init;    /* of the weights              [as those of fg_linear] */
@@ -117,6 +121,8 @@ typedef struct fg_transformer_block_options {
     fg_norm_kind norm;                        /* [FG_LAYER_NORM] */
     double eps;                               /* of the norms                 [1e-5] */
     double dropout, drop_path;                /* [0] */
+    bool remat; /* compute the block again for its gradient (fg_remat_begin), which needs less
+                    memory and more time      [false] */
     /* Names of the parts ["norm1", "attn", "norm2", "mlp.fc1", "mlp.fc2"; "mlp.gate", if gated] */
     const char *norm1_name, *attention_name, *norm2_name, *up_name, *down_name, *gate_name;
     uint64_t reserved[2];

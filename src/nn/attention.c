@@ -2,7 +2,8 @@
  *
  * The queries are viewed as [B, T, K, G, D]: K heads of keys and values, each for G heads of
  * queries. Scores and weights are f32[B, K, T, G, S]. The gradient is written in closed form, which
- * needs the weights but not the scores, and one sum over D instead of S.
+ * needs the weights but not the scores, and one sum over D instead of S. With chunks of queries, a
+ * loop computes those of one chunk, and its gradient computes them again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -20,21 +21,26 @@ typedef struct sizes {
 /* ---- masks and biases
  * ------------------------------------------------------------------------- */
 
+static fg_tensor first_position(fg_trace *trace, const sizes *s, const fg_attention_options *o)
+{
+    return o->position.handle != 0
+               ? o->position
+               : fg_full(trace, FG_S32, (double)(s->keys - s->queries), FG_SCALAR);
+}
+
 /* s32[T, S]: position of the query minus that of the key. */
-static fg_tensor distances(fg_trace *trace, const sizes *s, fg_tensor position)
+static fg_tensor distances(fg_trace *trace, const sizes *s, const fg_attention_options *o)
 {
     const int64_t dim[] = {s->queries, s->keys};
-    const fg_tensor query = fg_iota(trace, FG_S32, 0, 2, dim);
-    const fg_tensor first = position.handle != 0
-                                ? position
-                                : fg_full(trace, FG_S32, (double)(s->keys - s->queries), FG_SCALAR);
-    return fg_sub(fg_add(query, first), fg_iota(trace, FG_S32, 1, 2, dim));
+    const fg_tensor query = fg_add(fg_iota(trace, FG_S32, 0, 2, dim), first_position(trace, s, o));
+    return fg_sub(query, fg_iota(trace, FG_S32, 1, 2, dim));
 }
 
 static fg_tensor both(fg_tensor a, fg_tensor b) { return a.handle != 0 ? fg_and(a, b) : b; }
 
 /* Which keys each query may attend to: bool, broadcast to the scores. Empty: all. */
-static fg_tensor allowed(const sizes *s, fg_tensor away, const fg_attention_options *o)
+static fg_tensor allowed(const sizes *s, fg_tensor away, fg_tensor query_segment,
+                         const fg_attention_options *o)
 {
     fg_tensor ok = {0};
     if (o->causal)
@@ -46,7 +52,7 @@ static fg_tensor allowed(const sizes *s, fg_tensor away, const fg_attention_opti
     if (o->valid.handle != 0)
         ok = both(ok, fg_reshape(o->valid, FG_DIMS(s->batch, 1, 1, 1, s->keys)));
     if (o->segment.handle != 0)
-        ok = both(ok, fg_eq(fg_reshape(o->segment, FG_DIMS(s->batch, 1, s->queries, 1, 1)),
+        ok = both(ok, fg_eq(fg_reshape(query_segment, FG_DIMS(s->batch, 1, s->queries, 1, 1)),
                             fg_reshape(o->segment, FG_DIMS(s->batch, 1, 1, 1, s->keys))));
     return ok;
 }
@@ -172,12 +178,12 @@ static const fgi_op attention_op = {.name = "attention",
                                     .rows = attention_rows,
                                     .vjp = attention_vjp};
 
-/* softmax(scale q k' + bias) v: [B, K, T, G, D]. */
-static fg_tensor attend(const sizes *s, fg_tensor q, fg_tensor k, fg_tensor v,
-                        const fg_attention_options *o)
+/* softmax(scale q k' + bias) v: T[B, T, K, G, D], like q. */
+static fg_tensor attend(const sizes *s, fg_tensor q, fg_tensor query_segment, fg_tensor k,
+                        fg_tensor v, const fg_attention_options *o)
 {
     fg_trace *trace = fg_tensor_trace(q);
-    const fg_tensor away = distances(trace, s, o->position);
+    const fg_tensor away = distances(trace, s, o);
     fg_tensor scores = fg_mul_scalar(products(q, k), o->scale);
     const fg_type *type = fg_tensor_type(scores);
     if (o->alibi) {
@@ -185,20 +191,78 @@ static fg_tensor attend(const sizes *s, fg_tensor q, fg_tensor k, fg_tensor v,
             fg_reshape(fg_cast(fg_abs(away), FG_F32), FG_DIMS(1, 1, s->queries, 1, s->keys));
         scores = fg_sub(scores, fg_cast(fg_mul(far, alibi_slopes(trace, s)), type->dtype));
     }
-    const fg_tensor ok = allowed(s, away, o);
+    const fg_tensor ok = allowed(s, away, query_segment, o);
     if (ok.handle != 0) /* finite: a query without keys has no NaN */
         scores = fg_where(fg_broadcast_to(ok, type->rank, type->dim), scores,
                           fgi_full_like(scores, -1e30));
     const fg_tensor weights = fg_softmax(scores);
     fg_tensor in[] = {v, q, k, v, weights, weights};
-    if (o->dropout > 0 && fg_trace_training(trace)) {
+    const bool drops = o->dropout > 0 && fg_trace_training(trace);
+    if (drops)
         in[FACTOR] = fg_dropout(fgi_full_like(weights, 1), o->dropout);
-        in[RESULT] = weighted(fg_mul(weights, in[FACTOR]), v);
-        return fgi_apply(&attention_op, in, 6, &(attention_attr){o->scale}, sizeof(attention_attr));
-    }
-    in[RESULT] = weighted(weights, v);
-    return fgi_apply(&attention_op, in, FACTOR, &(attention_attr){o->scale},
-                     sizeof(attention_attr));
+    in[RESULT] = weighted(drops ? fg_mul(weights, in[FACTOR]) : weights, v);
+    const fg_tensor y = fgi_apply(&attention_op, in, drops ? 6 : FACTOR,
+                                  &(attention_attr){o->scale}, sizeof(attention_attr));
+    return fg_cast(fg_permute(y, (const int[]){0, 2, 1, 3, 4}), fg_tensor_type(q)->dtype);
+}
+
+/* ---- chunks of queries
+ * ------------------------------------------------------------------------- */
+
+typedef struct chunks {
+    sizes s; /* of a chunk */
+    fg_tensor k, v;
+    const fg_attention_options *o;
+} chunks;
+
+/* x: queries T[B, C, K, G, D], the position of the first one, segments s32[B, C]. */
+static void attend_chunk(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                         fg_tensor *y)
+{
+    const chunks *c = self;
+    fg_trace *trace = fg_tensor_trace(x[0]);
+    fg_attention_options o = *c->o;
+    (void)carry, (void)next;
+    o.position = x[1];
+    fg_remat_begin(trace);
+    y[0] = attend(&c->s, x[0], o.segment.handle != 0 ? x[2] : o.segment, c->k, c->v, &o);
+    fg_remat_end(trace, y, 1);
+}
+
+/* [B, T, ...] -> [n, B, C, ...], with zeros after the T queries. */
+static fg_tensor in_chunks(fg_tensor a, int64_t chunk)
+{
+    static const int to_front[] = {1, 0, 2, 3, 4, 5};
+    const fg_type *type = fg_tensor_type(a);
+    const int64_t count = (type->dim[1] + chunk - 1) / chunk, none[FG_MAX_RANK] = {0};
+    int64_t after[FG_MAX_RANK] = {0}, dim[FG_MAX_RANK] = {type->dim[0], count, chunk};
+    after[1] = count * chunk - type->dim[1];
+    for (int i = 2; i < type->rank; i++)
+        dim[i + 1] = type->dim[i];
+    const int rank = type->rank + 1;
+    return fg_permute(fg_reshape(fg_pad(a, 0, none, after, NULL), rank, dim), to_front);
+}
+
+static fg_tensor attend_in_chunks(const sizes *s, fg_tensor q, fg_tensor k, fg_tensor v,
+                                  const fg_attention_options *o)
+{
+    const int64_t chunk = o->query_chunk, count = (s->queries + chunk - 1) / chunk;
+    fg_trace *trace = fg_tensor_trace(q);
+    chunks c = {.s = *s, .k = k, .v = v, .o = o};
+    c.s.queries = chunk;
+    const fg_tensor first = fg_mul_scalar(fg_iota(trace, FG_S32, 0, FG_DIMS(count)), (double)chunk);
+    fg_tensor x[] = {in_chunks(q, chunk), fg_add(first, first_position(trace, s, o)), {0}}, y;
+    if (o->segment.handle != 0)
+        x[2] = in_chunks(o->segment, chunk);
+    fg_scan(&(fg_scan_options){.x_count = o->segment.handle != 0 ? 3 : 2,
+                               .y_count = 1,
+                               .body = attend_chunk,
+                               .self = &c},
+            NULL, x, NULL, &y);
+    y = fg_reshape(fg_permute(y, (const int[]){1, 0, 2, 3, 4, 5}),
+                   FG_DIMS(s->batch, count * chunk, s->kv_heads, s->group, s->width));
+    const int64_t start[5] = {0};
+    return fg_slice(y, start, fg_tensor_type(q)->dim, NULL);
 }
 
 /* ---- public functions
@@ -246,20 +310,20 @@ fg_tensor fg_attention(fg_tensor q, fg_tensor k, fg_tensor v, const fg_attention
                               fg_type_format(type, text[0], sizeof text[0]),
                               fg_type_format(keys, text[1], sizeof text[1]),
                               fg_type_format(fg_tensor_type(v), text[2], sizeof text[2]));
-    if (o.window < 0 || !(o.dropout >= 0 && o.dropout < 1))
+    if (o.window < 0 || o.query_chunk < 0 || !(o.dropout >= 0 && o.dropout < 1))
         return fgi_trace_fail(trace, FG_EINVAL,
-                              "attention: window is %" PRId64
-                              " and dropout %g: expected at least 0, "
-                              "and dropout below 1",
-                              o.window, o.dropout);
+                              "attention: window is %" PRId64 ", query_chunk %" PRId64
+                              " and dropout %g: expected at least 0, and dropout below 1",
+                              o.window, o.query_chunk, o.dropout);
     const sizes s = {
         type->dim[0], type->dim[1], keys->dim[1], keys->dim[2], type->dim[2] / keys->dim[2],
         type->dim[3]};
     const fg_type whole = *type;
     o.scale = o.scale != 0 ? o.scale : 1 / sqrt((double)s.width);
     q = fg_reshape(q, FG_DIMS(s.batch, s.queries, s.kv_heads, s.group, s.width));
-    const fg_tensor y = fg_cast(attend(&s, q, k, v, &o), whole.dtype);
-    return fgi_reshape_to(fg_permute(y, (const int[]){0, 2, 1, 3, 4}), &whole);
+    const bool is_split = o.query_chunk > 0 && o.query_chunk < s.queries;
+    return fgi_reshape_to(
+        is_split ? attend_in_chunks(&s, q, k, v, &o) : attend(&s, q, o.segment, k, v, &o), &whole);
 }
 
 /* cos or sin of the angles, in both halves: f32[1, T, 1, D]. */

@@ -8,7 +8,8 @@
 enum { MOST_LAYERS = 256, TOKEN_TYPES = 2 };
 
 typedef struct bert {
-    int64_t vocabulary, layers, width, heads, intermediate, length, padding;
+    int64_t vocabulary, layers, width, heads, intermediate, length, padding, query_chunk;
+    bool remat;
     double dropout;
     fg_module *module;
     fg_embedding *word, *position, *type;
@@ -38,6 +39,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
     const fg_transformer_block_options block = {.attention = {.width = m->width,
                                                               .heads = m->heads,
                                                               .dropout = m->dropout,
+                                                              .query_chunk = m->query_chunk,
                                                               .init = init,
                                                               .out_init = init,
                                                               .query = "self.query",
@@ -48,6 +50,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                                                 .post_norm = true,
                                                 .eps = 1e-12,
                                                 .dropout = m->dropout,
+                                                .remat = m->remat,
                                                 .norm1_name = "attention.output.LayerNorm",
                                                 .attention_name = "attention",
                                                 .norm2_name = "output.LayerNorm",
@@ -75,7 +78,8 @@ static fg_tensor apply(const void *self, fg_tensor tokens)
     const fg_tensor padding = fg_full(trace, FG_S32, (double)m->padding, FG_SCALAR);
     const fg_attention_masks masks = {.valid = fg_ne(tokens, padding)};
     const fg_tensor type = fg_embedding_apply(m->type, fg_zeros(trace, FG_S32, FG_DIMS(1)));
-    const fg_tensor position = fg_embedding_apply(m->position, fgi_positions(m->module, tokens));
+    const fg_tensor position =
+        fg_embedding_apply(m->position, fgi_positions(m->module, tokens, (fg_tensor){0}));
     fg_tensor x = fg_add(fg_embedding_apply(m->word, tokens), fg_add(position, type));
     x = fg_dropout(fg_norm_apply(m->norm, x), m->dropout);
     for (int64_t i = 0; i < m->layers; i++)
@@ -100,6 +104,7 @@ static const fg_option options[] = {
               "Token that completes a sequence, to which no token attends."),
     FG_OPTION(bert, dropout, FLOAT, "0", "0..<1", "0.1",
               "Dropout probability of embeddings, attention weights and layer outputs."),
+    FGI_OPTIONS_MEMORY(bert),
 };
 
 static const fg_config_rule rules[] = {

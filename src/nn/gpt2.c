@@ -12,7 +12,8 @@
 enum { MOST_LAYERS = 256 };
 
 typedef struct gpt2 {
-    int64_t layers, width, heads, length;
+    int64_t layers, width, heads, length, document_end, query_chunk;
+    bool remat;
     double dropout;
     fg_module *module;
     fg_embedding *wte, *wpe;
@@ -30,6 +31,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                       .heads = m->heads,
                       .causal = true,
                       .dropout = m->dropout,
+                      .query_chunk = m->query_chunk,
                       .is_conv1d = true,
                       .init = init,
                       .out_init = {FG_INIT_NORMAL, 0.02 / sqrt(2 * (double)m->layers)},
@@ -37,6 +39,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                       .out = "c_proj"},
         .activation = fg_gelu_tanh,
         .dropout = m->dropout,
+        .remat = m->remat,
         .norm1_name = "ln_1",
         .norm2_name = "ln_2",
         .up_name = "mlp.c_fc",
@@ -56,11 +59,12 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
 static fg_tensor apply(const void *self, fg_tensor tokens)
 {
     const gpt2 *m = self;
-    const fg_tensor position = fgi_positions(m->module, tokens);
+    const fg_attention_masks masks = {.segment = fgi_documents(m->module, tokens, m->document_end)};
+    const fg_tensor position = fgi_positions(m->module, tokens, masks.segment);
     fg_tensor x = fg_add(fg_embedding_apply(m->wte, tokens), fg_embedding_apply(m->wpe, position));
     x = fg_dropout(x, m->dropout);
     for (int64_t i = 0; i < m->layers; i++)
-        x = fg_transformer_block_apply(m->block[i], x, NULL);
+        x = fg_transformer_block_apply(m->block[i], x, &masks);
     return fg_embedding_logits(m->wte, fg_norm_apply(m->norm, x));
 }
 
@@ -73,6 +77,8 @@ static const fg_option options[] = {
               "Largest number of tokens in a sequence."),
     FG_OPTION(gpt2, dropout, FLOAT, "0", "0..<1", "0.1",
               "Dropout probability of embeddings, attention weights and layer outputs."),
+    FGI_OPTION_DOCUMENT_END(gpt2),
+    FGI_OPTIONS_MEMORY(gpt2),
 };
 
 static const fg_config_rule rules[] = {

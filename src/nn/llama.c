@@ -8,9 +8,11 @@
 enum { MOST_LAYERS = 256 };
 
 typedef struct llama {
-    int64_t layers, width, heads, kv_heads, head_width, intermediate, window;
+    int64_t layers, width, heads, kv_heads, head_width, intermediate, window, document_end,
+        query_chunk;
     double rotary_base, eps;
-    bool tied;
+    bool tied, remat;
+    fg_module *module;
     fg_embedding *embed;
     fg_transformer_block *block[MOST_LAYERS];
     fg_norm *norm;
@@ -27,6 +29,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                                                               .head_width = m->head_width,
                                                               .causal = true,
                                                               .window = m->window,
+                                                              .query_chunk = m->query_chunk,
                                                               .position = FG_POSITION_ROTARY,
                                                               .rotary_base = m->rotary_base,
                                                               .no_bias = true,
@@ -42,6 +45,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                                                 .gated = true,
                                                 .norm = FG_RMS_NORM,
                                                 .eps = m->eps,
+                                                .remat = m->remat,
                                                 .norm1_name = "input_layernorm",
                                                 .attention_name = "self_attn",
                                                 .norm2_name = "post_attention_layernorm",
@@ -49,6 +53,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                                                 .down_name = "mlp.down_proj",
                                                 .gate_name = "mlp.gate_proj"};
     fg_module *body = fg_module_child(root, "model");
+    m->module = root;
     m->embed = fg_embedding_create(body, "embed_tokens",
                                    &(fg_embedding_options){shape->outputs, m->width, init, {0}});
     for (int64_t i = 0; i < m->layers; i++)
@@ -65,9 +70,10 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
 static fg_tensor apply(const void *self, fg_tensor tokens)
 {
     const llama *m = self;
+    const fg_attention_masks masks = {.segment = fgi_documents(m->module, tokens, m->document_end)};
     fg_tensor x = fg_embedding_apply(m->embed, tokens);
     for (int64_t i = 0; i < m->layers; i++)
-        x = fg_transformer_block_apply(m->block[i], x, NULL);
+        x = fg_transformer_block_apply(m->block[i], x, &masks);
     x = fg_norm_apply(m->norm, x);
     return m->tied ? fg_embedding_logits(m->embed, x) : fg_linear_apply(m->head, x);
 }
@@ -90,6 +96,8 @@ static const fg_option options[] = {
     FG_OPTION(llama, eps, FLOAT, "1e-5", "0..", "1e-6", "Added to the mean square in RMS norms."),
     FG_OPTION(llama, tied, BOOL, "false", NULL, "true",
               "Use the embedding as the output layer too."),
+    FGI_OPTION_DOCUMENT_END(llama),
+    FGI_OPTIONS_MEMORY(llama),
 };
 
 #define RULES                                                                                      \

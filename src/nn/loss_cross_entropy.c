@@ -57,10 +57,14 @@ static fg_status check(const void *options, int64_t classes, fg_error *err)
 static fg_tensor apply(fg_tensor logits, fg_tensor label, const void *options)
 {
     const cross_entropy *o = options;
-    const fg_tensor weight = fgi_class_weights(fg_tensor_trace(logits), o->class_weight);
+    const fg_type *type = fg_tensor_type(label);
+    const bool is_sequence = type->dtype == FG_S32 && type->rank > 1;
     return fg_cross_entropy(
         logits, label,
-        &(fg_cross_entropy_options){.label_smoothing = o->label_smoothing, .class_weight = weight});
+        &(fg_cross_entropy_options){
+            .label_smoothing = o->label_smoothing,
+            .ignore_index = is_sequence ? FGI_NO_LABEL : 0,
+            .class_weight = fgi_class_weights(fg_tensor_trace(logits), o->class_weight)});
 }
 
 #define OPTION_CLASS_WEIGHT(type)                                                                  \

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "op/op.h"
 #include "option/option.h"
 
 enum { MOST_NAMES = 64 };
@@ -74,9 +75,34 @@ double fgi_drop_path_of(double rate, int64_t i, int64_t n)
     return n > 1 ? rate * (double)i / (double)(n - 1) : 0;
 }
 
-fg_tensor fgi_positions(fg_module *module, fg_tensor tokens)
+fg_tensor fgi_documents(fg_module *module, fg_tensor tokens, int64_t end)
 {
     fg_tensor first;
+    if (end < 0 || fgi_kv_cache_in_use(module, &first) != NULL)
+        return (fg_tensor){0};
+    const fg_tensor ends = fg_cast(fg_eq(tokens, fgi_full_like(tokens, (double)end)), FG_S32);
+    return fg_sub(fg_cumsum(ends, 1), ends);
+}
+
+/* s32[N,T]: the distance from the first position with the same document. */
+static fg_tensor positions_in(fg_tensor document)
+{
+    const int last = 2;
+    const int64_t *dim = fg_tensor_type(document)->dim, n = dim[0], t = dim[1];
+    const int64_t pairs[] = {n, t, t};
+    fg_trace *trace = fg_tensor_trace(document);
+    const fg_tensor is_same =
+        fg_eq(fg_reshape(document, FG_DIMS(n, t, 1)), fg_reshape(document, FG_DIMS(n, 1, t)));
+    const fg_tensor at = fg_iota(trace, FG_S32, 2, 3, pairs);
+    const fg_tensor first = fg_min(fg_where(is_same, at, fgi_full_like(at, (double)t)), 1, &last);
+    return fg_sub(fg_iota(trace, FG_S32, 1, 2, dim), first);
+}
+
+fg_tensor fgi_positions(fg_module *module, fg_tensor tokens, fg_tensor document)
+{
+    fg_tensor first;
+    if (document.handle != 0)
+        return positions_in(document);
     const fg_tensor index =
         fg_iota(fg_tensor_trace(tokens), FG_S32, 0, FG_DIMS(fg_tensor_dim(tokens, 1)));
     return fgi_kv_cache_in_use(module, &first) != NULL ? fg_add(index, first) : index;

@@ -15,6 +15,9 @@ extern const fg_model_entry fgi_linear_row;
 extern const fg_loss_entry fgi_cross_entropy_row, fgi_focal_row, fgi_l1_row, fgi_huber_row,
     fgi_smooth_l1_row, fgi_quantile_row, fgi_kl_div_row;
 
+/* The label of positions of a sequence that cross_entropy leaves out. */
+enum { FGI_NO_LABEL = -100 };
+
 /* Of an option that lists a weight for each class: checks it, and returns f32[C]; empty: there are
  * none, or the trace is not in training, so that losses of evaluations do not depend on them. */
 fg_status fgi_class_weights_check(const char *option, fg_strings given, int64_t classes,
@@ -36,14 +39,34 @@ fgi_name fgi_numbered(const char *prefix, int64_t number);
 /* The embedding of positions has at least as many as the tokens of a sample; otherwise the root
  * keeps an error. */
 bool fgi_check_length(fg_module *root, const fg_model_shape *shape, int64_t length);
-/* Positions of tokens s32[N,T]: s32[T], starting at that of the module's key/value cache. */
-fg_tensor fgi_positions(fg_module *module, fg_tensor tokens);
+/* The number of documents that end before each of the tokens s32[N,T], with the token `end`:
+ * s32[N,T]. Empty if `end` is negative, and while a key/value cache is used. */
+fg_tensor fgi_documents(fg_module *module, fg_tensor tokens, int64_t end);
+/* Positions of tokens s32[N,T]: s32[T], starting at that of the module's key/value cache. With
+ * documents, s32[N,T], starting at 0 in each document. */
+fg_tensor fgi_positions(fg_module *module, fg_tensor tokens, fg_tensor document);
+
+/* The option document_end of language models. */
+#define FGI_OPTION_DOCUMENT_END(type)                                                              \
+    FG_OPTION(type, document_end, INT, "-1", "-1..2147483647", "50256",                            \
+              "Token at the end of each document, if samples contain several: tokens do not "      \
+              "attend to other documents, positions start at 0 in each, and its first token is "   \
+              "not predicted. -1: samples are not divided.")
 
 /* Images have at least this height and width; otherwise the root keeps an error. */
 bool fgi_check_image(fg_module *root, const fg_model_shape *shape, int64_t least);
 /* Stochastic depth of block i of n: from 0 to `rate`. Source: Huang et al. 2016, "Deep networks
  * with stochastic depth", section 3. */
 double fgi_drop_path_of(double rate, int64_t i, int64_t n);
+
+/* The options query_chunk and remat of transformers, which save memory. */
+#define FGI_OPTIONS_MEMORY(type)                                                                   \
+    FG_OPTION(type, query_chunk, INT, "0", "0..2147483647", "128",                                 \
+              "Compute attention for this number of queries at a time: longer sequences fit in "   \
+              "memory, but take more time. 0: for all at once."),                                  \
+        FG_OPTION(type, remat, BOOL, "false", NULL, "true",                                        \
+                  "Rematerialization: compute each transformer block again for its gradient, "     \
+                  "which needs less memory and more time.")
 
 /* The option `activation`, in the order of its words, and the function with this name. */
 typedef enum fgi_activation {

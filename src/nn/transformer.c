@@ -50,13 +50,13 @@ static bool check(fg_module *module, const fg_multihead_attention_options *o)
                               "attention '%s': rotary positions require an even head width, not "
                               "%" PRId64,
                               name, o->head_width);
-    else if (o->window < 0 || !(o->dropout >= 0 && o->dropout < 1) ||
+    else if (o->window < 0 || o->query_chunk < 0 || !(o->dropout >= 0 && o->dropout < 1) ||
              (o->key == NULL) != (o->value == NULL))
         (void)fgi_module_fail(module, FG_EINVAL,
-                              "attention '%s': window is %" PRId64
+                              "attention '%s': window is %" PRId64 ", query_chunk %" PRId64
                               ", dropout %g: expected at least 0, dropout below 1, and names for "
                               "key and value or for none of them",
-                              name, o->window, o->dropout);
+                              name, o->window, o->query_chunk, o->dropout);
     return fg_module_error(module, NULL) == FG_OK;
 }
 
@@ -141,7 +141,8 @@ fg_tensor fg_multihead_attention_apply(const fg_multihead_attention *layer, fg_t
                                       .valid = masks != NULL ? masks->valid : (fg_tensor){0},
                                       .segment = masks != NULL ? masks->segment : (fg_tensor){0},
                                       .position = position,
-                                      .dropout = o->dropout};
+                                      .dropout = o->dropout,
+                                      .query_chunk = o->query_chunk};
     y = fg_attention(part[QUERY], part[KEY], part[VALUE], &how);
     y = fg_linear_apply(layer->out, fg_reshape(y, FG_DIMS(fg_tensor_dim(x, 0), fg_tensor_dim(x, 1),
                                                           o->heads * o->head_width)));
@@ -231,6 +232,8 @@ fg_tensor fg_transformer_block_apply(const fg_transformer_block *layer, fg_tenso
     if (!fgi_layer_enter(layer, "transformer_block", x, &y))
         return y;
     const bool post = layer->o.post_norm;
+    if (layer->o.remat)
+        fg_remat_begin(fg_tensor_trace(x));
     fg_tensor in = post ? x : fg_norm_apply(layer->norm[0], x);
     x = add(layer, x, fg_multihead_attention_apply(layer->attention, in, masks));
     if (post)
@@ -238,6 +241,8 @@ fg_tensor fg_transformer_block_apply(const fg_transformer_block *layer, fg_tenso
     in = post ? x : fg_norm_apply(layer->norm[1], x);
     x = add(layer, x, apply_mlp(layer, in));
     y = post ? fg_norm_apply(layer->norm[1], x) : x;
+    if (layer->o.remat)
+        fg_remat_end(fg_tensor_trace(y), &y, 1);
     fg_module_note_output(layer->module, y);
     return y;
 }

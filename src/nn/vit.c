@@ -10,7 +10,8 @@
 enum { MOST_LAYERS = 256 };
 
 typedef struct vit {
-    int64_t layers, width, heads, patch;
+    int64_t layers, width, heads, patch, query_chunk;
+    bool remat;
     double dropout, drop_path;
     fg_module *module;
     fg_conv *embed;
@@ -44,10 +45,14 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
 {
     vit *m = self;
     const fg_init init = {FG_INIT_NORMAL, 0.02};
-    fg_transformer_block_options block = {
-        .attention = {.width = m->width, .heads = m->heads, .init = init, .out_init = init},
-        .eps = 1e-6,
-        .dropout = m->dropout};
+    fg_transformer_block_options block = {.attention = {.width = m->width,
+                                                        .heads = m->heads,
+                                                        .query_chunk = m->query_chunk,
+                                                        .init = init,
+                                                        .out_init = init},
+                                          .eps = 1e-6,
+                                          .dropout = m->dropout,
+                                          .remat = m->remat};
     m->module = root;
     build_embeddings(m, shape);
     for (int64_t i = 0; i < m->layers; i++) {
@@ -92,7 +97,8 @@ static fg_tensor apply(const void *self, fg_tensor x)
                   "Dropout probability of embeddings and layer outputs."),                         \
         FG_OPTION(vit, drop_path, FLOAT, "0", "0..<1", "0.1",                                      \
                   "Probability of skipping the last block (stochastic depth); it increases from "  \
-                  "0 at the first block.")
+                  "0 at the first block."),                                                        \
+        FGI_OPTIONS_MEMORY(vit)
 
 static const fg_option options[] = {
     COMMON_OPTIONS,

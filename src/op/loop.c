@@ -307,19 +307,6 @@ static void loop_vjp(fgi_vjp *v)
 static const fgi_op loop_op = {
     .name = "loop", .arity = -1, .rows = fgi_rows_never, .emit = loop_emit, .vjp = loop_vjp};
 
-fg_tensor fgi_region_iteration(fg_trace *trace)
-{
-    fg_tensor number = {0};
-    double step = 1;
-    for (fgi_region *r = trace->region; r != NULL; r = r->outer) {
-        const fg_tensor t = fg_cast(fgi_region_index(r, trace), FG_U32);
-        const fg_tensor part = fg_mul_scalar(t, step);
-        number = number.handle != 0 ? fg_add(number, part) : part;
-        step = (double)(uint32_t)(int64_t)(step * (r->length > 0 ? (double)r->length : 65537));
-    }
-    return number;
-}
-
 /* ---- the public forms ------------------------------------------------------------------------ */
 
 typedef struct definition {

@@ -127,6 +127,20 @@ static void bits_emit(fgi_emit *e)
     fgi_build_text_into(&e->b, &y, "concatenate", &text, 2, x);
 }
 
+/* A number, u32[], that is different in each iteration of the open loops. */
+static fg_tensor iteration(fg_trace *trace)
+{
+    fg_tensor number = {0};
+    double step = 1;
+    for (fgi_region *r = trace->region; r != NULL; r = r->outer) {
+        const fg_tensor t = fg_cast(fgi_region_index(r, trace), FG_U32);
+        const fg_tensor part = fg_mul_scalar(t, step);
+        number = number.handle != 0 ? fg_add(number, part) : part;
+        step = (double)(uint32_t)(int64_t)(step * (r->length > 0 ? (double)r->length : 65537));
+    }
+    return number;
+}
+
 static const fgi_op random_bits = {.name = "random_bits",
                                    .arity = -1,
                                    .infer = bits_infer,
@@ -149,7 +163,7 @@ fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
     const fg_scalar *key = fgi_trace_key(trace);
     const bool is_in_loop = trace->region != NULL;
     const fg_tensor in[3] = {fg_scalar_value(trace, &key[0]), fg_scalar_value(trace, &key[1]),
-                             is_in_loop ? fgi_region_iteration(trace) : (fg_tensor){0}};
+                             is_in_loop ? iteration(trace) : (fg_tensor){0}};
     const fg_tensor pairs = fgi_apply(&random_bits, in, is_in_loop ? 3 : 2, &attr, sizeof attr);
     if (rank == 0)
         return fg_reshape(fg_slice(pairs, start, (const int64_t[]){1}, NULL), FG_SCALAR);

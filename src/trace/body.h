@@ -43,8 +43,6 @@ fg_tensor fgi_region_carry(fgi_region *region, fg_trace *trace, const fg_type *t
 fg_tensor fgi_region_x(fgi_region *region, fg_trace *trace, const fg_type *type,
                        const fgi_rows *rows);
 fg_tensor fgi_region_index(fgi_region *region, fg_trace *trace);
-/* A number, u32[], that is different in each iteration of the open regions. */
-fg_tensor fgi_region_iteration(fg_trace *trace);
 /* Adds a node to a list of the region; false after keeping FG_ENOMEM. */
 bool fgi_region_push(fg_trace *trace, fgi_node ***list, int *count, fgi_node *node);
 

@@ -280,12 +280,11 @@ static void the_same_numbers_with_less_memory(void **client)
     free(b);
 }
 
-/* The temporary memory of the same programs compiled for a machine that is not present. */
-static void less_memory_on(const char *accelerator, const char *topology)
+/* A client that compiles for a machine that is not present. */
+static fg_client *client_for(const char *accelerator, const char *topology)
 {
     fg_error err = {0};
-    fg_client *client;
-    int64_t bytes[2];
+    fg_client *client = NULL;
     const fg_status status = fg_client_open(&(fg_client_options){.accelerator = accelerator,
                                                                  .topology = topology,
                                                                  .cache_dir = fgt_cache("")},
@@ -296,14 +295,29 @@ static void less_memory_on(const char *accelerator, const char *topology)
     }
     if (status != FG_OK)
         fail_msg("%s", err.message);
+    return client;
+}
+
+static int64_t temporary_bytes(fg_trace *trace, const fg_tensor *out, size_t count)
+{
+    fg_error err = {0};
+    fgi_step_program *program;
+    fgt_ok(fgi_step_program_create(trace, out, count, &program, &err));
+    const int64_t bytes = fgi_executable_cost(fgi_step_program_executable(program)).temp_bytes;
+    fgi_step_program_destroy(program);
+    fg_trace_destroy(trace);
+    return bytes;
+}
+
+/* The temporary memory of the same programs. */
+static void less_memory_on(const char *accelerator, const char *topology)
+{
+    fg_client *client = client_for(accelerator, topology);
+    int64_t bytes[2];
     for (int i = 0; i < 2; i++) {
         fg_trace *trace = values_trace(client);
         const fg_tensor d = deep(trace, i == 1);
-        fgi_step_program *program;
-        fgt_ok(fgi_step_program_create(trace, &d, 1, &program, &err));
-        bytes[i] = fgi_executable_cost(fgi_step_program_executable(program)).temp_bytes;
-        fgi_step_program_destroy(program);
-        fg_trace_destroy(trace);
+        bytes[i] = temporary_bytes(trace, &d, 1);
     }
     fg_client_close(client);
     print_message("temporary memory on %s: %lld bytes, with rematerialization %lld\n", topology,
@@ -321,6 +335,33 @@ static void less_memory_on_a_gpu(void **client)
 {
     (void)client;
     less_memory_on("cuda", "h100");
+}
+
+/* With chunks of queries, attention and its gradient need less memory than the scores of one of the
+ * two heads. */
+static void scores_are_never_whole(fg_client *client)
+{
+    enum { LONG = 512, CHUNK = 32 };
+    static const fg_type type = {.dtype = FG_F32, .rank = 4, .dim = {1, LONG, 2, 8}};
+    fg_trace *trace = values_trace(client);
+    fg_tensor in[3], d[3];
+    for (int i = 0; i < 3; i++)
+        in[i] = fgi_trace_feed(trace, i, &type);
+    const fg_attention_options lean = {.causal = true, .query_chunk = CHUNK};
+    fg_grad(fg_sum(fg_square(fg_attention(in[0], in[1], in[2], &lean)), 0, NULL), in, 3, d);
+    const int64_t bytes = temporary_bytes(trace, d, 3);
+    print_message("temporary memory of attention: %lld bytes\n", (long long)bytes);
+    assert_in_range(bytes, 1, LONG * LONG * sizeof(float) - 1);
+}
+
+static void scores_in_chunks(void **client) { scores_are_never_whole(*client); }
+
+static void scores_in_chunks_on_a_tpu(void **client)
+{
+    (void)client;
+    fg_client *tpu = client_for("tpu", "v5e-1");
+    scores_are_never_whole(tpu);
+    fg_client_close(tpu);
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
@@ -402,6 +443,8 @@ int main(void)
         cmocka_unit_test(code_of_the_user_runs),
         cmocka_unit_test(the_same_numbers_with_less_memory),
         cmocka_unit_test(less_memory_on_a_tpu),
+        cmocka_unit_test(scores_in_chunks),
+        cmocka_unit_test(scores_in_chunks_on_a_tpu),
         cmocka_unit_test(less_memory_on_a_gpu),
         cmocka_unit_test(each_iteration_draws_its_own_numbers),
         cmocka_unit_test(loops_and_parts_nest),

@@ -290,6 +290,37 @@ static void a_cache_replaces_earlier_tokens(void **state)
     }
 }
 
+/* Two documents in one sequence have the same logits as each of them alone. */
+static void documents_are_separate(void **state)
+{
+    static const int32_t token[LENGTH] = {1, 2, 10, 3, 4, 5}; /* 10 ends a document */
+    static const char *const options[] = {
+        "{layers: 2, width: 16, heads: 2, length: 8, document_end: 10}",
+        "{layers: 2, width: 16, heads: 4, kv_heads: 2, intermediate: 24, document_end: 10}"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const row r = {rows[i].name, options[i], 0, false};
+        float got[2][LENGTH * VOCABULARY];
+        fg_error err = {0};
+        fg_array *y[2];
+        fg_tensor logits[2];
+        net n;
+        begin(&n, &r);
+        for (int k = 0; k < 2; k++) {
+            const fg_type type = {FG_S32, 2, {k + 1, LENGTH / (k + 1)}};
+            logits[k] = fg_model_apply(n.model, fg_constant(n.trace, &type, token));
+        }
+        fgt_ok(fg_run(n.trace, logits, 2, y, &err));
+        for (int k = 0; k < 2; k++) {
+            fgt_ok(fg_array_read(y[k], got[k], sizeof got[k], &err));
+            fg_array_release(y[k]);
+        }
+        for (int k = 0; k < LENGTH * VOCABULARY; k++)
+            fgt_close(r.name, (double)got[0][k], (double)got[1][k], 1e-5, 1e-5);
+        end(&n);
+    }
+}
+
 /* Each variable of the model has a name in the recorded list, which has no others. */
 static void published_names_are_those_of_files(void **state)
 {
@@ -334,6 +365,7 @@ static int close_all(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_are_those_of_their_libraries),
     cmocka_unit_test(a_cache_replaces_earlier_tokens),
+    cmocka_unit_test(documents_are_separate),
     cmocka_unit_test(published_names_are_those_of_files),
 };
 

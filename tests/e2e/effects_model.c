@@ -63,7 +63,8 @@ static void parameters(const effect *e, const char *folder)
     fgi_run_task_fini(&task);
 }
 
-/* The program of a model for tokens or for images of 32 x 32 pixels, in training. */
+/* The program of a model for tokens or for images of 32 x 32 pixels, in training, and of the
+ * gradient by its first variable. */
 static char *program_of(const char *name, const char *options)
 {
     fg_error err = {0};
@@ -82,8 +83,10 @@ static char *program_of(const char *name, const char *options)
     fg_trace_set_training(trace, true);
     const fg_tensor x = is_text ? fg_zeros(trace, FG_S32, FG_DIMS(2, 8))
                                 : fg_zeros(trace, FG_F32, FG_DIMS(2, 32, 32, 3));
-    const fg_tensor y = fg_model_apply(model, x);
-    fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
+    fg_tensor out[2] = {fg_model_apply(model, x)};
+    fg_variable *first = fg_module_variable_at(root, 0);
+    fg_grad_variables(fg_sum(out[0], 0, NULL), &first, 1, &out[1]);
+    fgt_ok(fg_trace_text(trace, out, 2, &text, &err));
     fg_trace_destroy(trace);
     fg_module_destroy(root);
     return text;
@@ -377,6 +380,43 @@ static void weighted_loss(const effect *e, const char *folder)
               reference_loss(&start, val, 0, val->rows), 1e-6, 0);
 }
 
+/* A GPT-2 whose logits do not depend on the text. Documents end with a line; their first letters,
+ * which follow it, are not predicted. */
+static void documents(const effect *e, const char *folder)
+{
+    enum { TOKENS = 256, DOCUMENT_WIDTH = 4, WINDOW = 8 };
+    static float logit[TOKENS][DOCUMENT_WIDTH];
+    static const char text[] = "ab\nc\nbca\n\ncab\nba\nc";
+    static const float zeros[DOCUMENT_WIDTH] = {0}, ones[DOCUMENT_WIDTH] = {1};
+    const char *end = strstr(e->arguments, "document_end=10") != NULL ? "\n" : "";
+    fg_error err = {0};
+    double total = 0, sum = 0, count = 0;
+    for (int i = 0; i < TOKENS; i++) {
+        logit[i][0] = 0.01F * (float)i;
+        total += exp((double)logit[i][0]);
+    }
+    for (size_t i = 1; i <= (sizeof text - 2) / WINDOW * WINDOW; i++)
+        if (strchr(end, text[i - 1]) == NULL) {
+            sum += log(total) - (double)logit[(int)text[i]][0];
+            count++;
+        }
+    fgt_write(fgt_path(folder, "text.txt"), text, sizeof text - 1);
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "wte.weight", .type = {FG_F32, 2, {TOKENS, DOCUMENT_WIDTH}}, .data = logit},
+        {.name = "ln_f.weight", .type = {FG_F32, 1, {DOCUMENT_WIDTH}}, .data = zeros},
+        {.name = "ln_f.bias", .type = {FG_F32, 1, {DOCUMENT_WIDTH}}, .data = ones},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, 3, NULL, &err));
+    const json_t *s = effects_fit(
+        0, folder,
+        "--data.format=text --data.path=text.txt --data.length=8 --model.name=gpt2 "
+        "--model.layers=1 --model.width=4 --model.heads=1 --model.length=8 "
+        "--model.weights=weights.safetensors --model.weights_partial=true " EFFECTS_STILL
+        "--trainer.batch_size=2 %s",
+        e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"), sum / count, 1e-6, 0);
+}
+
 #define RESNET "--model.classes=1000 --model.name="
 
 const effect effects_model[] = {
@@ -412,6 +452,9 @@ const effect effects_model[] = {
     {"model.length", "{length: 256}", changes_program, .train = "gpt2"},
     {"model.width", "{width: 384}", changes_program, .train = "gpt2"},
     {"model.dropout", "{dropout: 0.1}", changes_program, .train = "gpt2"},
+    {"model.query_chunk", "{query_chunk: 4}", changes_program, .train = "gpt2"},
+    {"model.remat", "{remat: true}", changes_program, .train = "gpt2"},
+    {"model.document_end", "--model.document_end=10", documents},
     {"model.kv_heads", "{kv_heads: 4}", changes_program, .train = "llama"},
     {"model.head_width", "{head_width: 128}", changes_program, .train = "llama"},
     {"model.intermediate", "{intermediate: 1024}", changes_program, .train = "llama"},

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "nn/model.h"
 #include "option/option.h"
 #include "train/state/metrics.h"
 
@@ -107,11 +108,30 @@ static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch, fg_tensor
     return fg_reshape(y, FG_DIMS(-1));
 }
 
-/* Of logits T[B, T, V], and the tokens that follow each position, s32[B, T]. */
+/* The token at the end of documents; -1: samples are not divided. */
+static int64_t document_end(const fgi_run_task *t)
+{
+    const bool has_option = fg_option_find(t->model_values, "document_end") != NULL;
+    return has_option ? fg_option_int(t->model_values, "document_end") : -1;
+}
+
+/* The tokens that follow each position, s32[B, T], or FGI_NO_LABEL after the end of a document. */
+static fg_tensor next_tokens(const fgi_run_task *t, const fg_batch *batch)
+{
+    const fg_tensor tokens = fg_batch_at(batch, 0), next = fg_batch_at(batch, 1);
+    fg_trace *trace = fg_tensor_trace(tokens);
+    const int64_t end = document_end(t);
+    if (end < 0)
+        return next;
+    return fg_where(fg_eq(tokens, fg_full(trace, FG_S32, (double)end, FG_SCALAR)),
+                    fg_full(trace, FG_S32, FGI_NO_LABEL, FG_SCALAR), next);
+}
+
+/* Of logits T[B, T, V]. */
 static fg_tensor next_token_loss(const fgi_run_task *t, fg_step *step, const fg_batch *batch)
 {
     const fg_tensor logits = forward(t, batch, NULL);
-    const fg_tensor mean = t->loss->apply(logits, fg_batch_at(batch, 1), t->loss_options);
+    const fg_tensor mean = t->loss->apply(logits, next_tokens(t, batch), t->loss_options);
     fg_step_log_language(step, mean, t->schema->bytes_per_token);
     return mean;
 }
@@ -307,6 +327,24 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
     return name_classes(t, err);
 }
 
+/* model.document_end is a token, and the loss can leave out positions. */
+static fg_status check_documents(const fgi_run_task *t, fg_error *err)
+{
+    const int64_t end = document_end(t);
+    if (!t->is_language || end < 0)
+        return FG_OK;
+    if (end >= t->schema->class_count)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s is %" PRId64 ", but the tokens of the data are below %" PRId64,
+                        fgi_config_where(t->c, "model.document_end"), end, t->schema->class_count);
+    if (strcmp(t->loss->entry.name, "cross_entropy") != 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: '%s' cannot leave out the first tokens of documents, as "
+                        "model.document_end requires: expected cross_entropy",
+                        fgi_config_where(t->c, "loss.name"), t->loss->entry.name);
+    return FG_OK;
+}
+
 /* Models of tokens and tokens require each other. */
 static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_error *err)
 {
@@ -327,6 +365,7 @@ static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_err
         return fgi_fail(err, FG_EINVAL,
                         "model.vocabulary is %" PRId64 ", but the tokenizer has %" PRId64 " tokens",
                         fg_option_int(t->model_values, "vocabulary"), t->schema->vocabulary);
+    FGI_TRY(check_documents(t, err));
     if (t->is_language && !t->model_entry->takes_tokens)
         return fgi_fail(err, FG_EINVAL,
                         "%s: '%s' does not take tokens, which task language requires: expected one "

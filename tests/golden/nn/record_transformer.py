@@ -189,6 +189,8 @@ def main():
     gated = Mlp(12, F.silu, True, False)
     record(out, "gated", Block(lambda: nn.RMSNorm(WIDTH, eps=1e-6),
                                Attention(heads=4, kv=2, causal=True, rotary=True, bias=False), gated))
+    record(out, "in_chunks", Attention(heads=4, kv=2, causal=True, window=4, alibi=True, padding=True,
+                                       segments=True))
     save_file(out, HERE / "transformer.safetensors")
 
 
