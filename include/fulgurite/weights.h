@@ -31,6 +31,27 @@ FG_API FG_MUST_USE fg_status fg_module_save(const fg_module *module, const char 
 FG_API FG_MUST_USE fg_status fg_optimizer_save(const fg_optimizer *optimizer, const char *path,
                                                fg_error *err);
 
+typedef struct fg_onnx_options {
+    fg_type input;           /* one sample, without the batch: f32[3,224,224], s64[128]; required */
+    const char *input_name;  /* ["input"] */
+    const char *output_name; /* ["output"] */
+    const char *const *metadata; /* metadata_props: key, value, key, value ..., NULL      [none] */
+    uint64_t reserved[4];
+} fg_onnx_options;
+
+/* Writes an ONNX model (opset 18) of what `forward` computes in inference mode, for batches of any
+ * size: it is called once, with self and x, T[batch, ...] of options->input, and returns the
+ * output, whose first dimension is the batch too. The parameters and buffers of the module are
+ * tensors of the file, with their names and layouts in files; it is at most 2 GB. No device is
+ * needed. The batch size that `forward` sees is a large prime, whose multiples are not fixed in
+ * the file. Errors: FG_EINVAL, FG_EUNSUPPORTED (names an operation that ONNX or its table here does
+ * not have, such as sorting, loops and random numbers), those of the trace, FG_EIO, FG_ENOMEM.
+ * Source: ONNX 1.13. */
+FG_API FG_MUST_USE fg_status fg_module_save_onnx(const fg_module *module, const char *path,
+                                                 fg_tensor (*forward)(void *self, fg_tensor x),
+                                                 void *self, const fg_onnx_options *options,
+                                                 fg_error *err);
+
 typedef struct fg_training_options {
     const char *state_json; /* JSON object with state of your program, such as epoch and position;
                                read it with fg_ckpt_state_json                               [{}] */

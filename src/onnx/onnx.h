@@ -1,0 +1,35 @@
+/* onnx.h - writes a StableHLO program as an ONNX model, opset 18. Sources: ONNX 1.13, "Operator
+ * schemas"; StableHLO specification 1.13.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_ONNX_ONNX_H
+#define FGI_ONNX_ONNX_H
+
+#include <fulgurite/dtype.h>
+
+/* The batch size of the programs: dimensions that are multiples of it are those of the batch, whose
+ * size is not fixed in the model. A prime, so that no other dimension is. */
+enum { FGI_ONNX_BATCH = 999983 };
+
+/* An argument of @main: an input of the model, or a tensor of its file. */
+typedef struct fgi_onnx_argument {
+    const char *name;
+    fg_type type;
+    const void *data; /* row-major; NULL: an input of the model */
+    const int
+        *file_axis; /* dimension i of `data` is dimension file_axis[i]; NULL: the same order */
+} fgi_onnx_argument;
+
+typedef struct fgi_onnx_model {
+    const char *text; /* the program: StableHLO with one function and one result */
+    const fgi_onnx_argument *arguments;
+    size_t argument_count;
+    const char *output;          /* name of the result */
+    const char *const *metadata; /* key, value ..., NULL */
+} fgi_onnx_model;
+
+/* Writes the file; an existing one is replaced as a whole. Errors: FG_EUNSUPPORTED (names an
+ * operation that has no row, with the scope in the model; more than 2 GB), those of writing. */
+fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, fg_error *err);
+
+#endif

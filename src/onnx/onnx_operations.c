@@ -1,0 +1,625 @@
+/* onnx_operations.c - a row for each StableHLO operation: the ONNX nodes that compute it.
+ *
+ * Convolutions and pooling of any layout get transposes around ONNX's operators, which expect
+ * [N, C, H, W]; ONNX Runtime cancels those that follow each other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/number.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "onnx/onnx_graph.h"
+#include "onnx/statement.h"
+
+typedef fgi_onnx_graph graph;
+typedef fgi_statement statement;
+
+typedef struct rule {
+    const char *name; /* in StableHLO */
+    void (*put)(graph *g, const statement *s, const struct rule *row);
+    const char *operator, *
+        then; /* of ONNX; the second one is applied to the result of the first */
+} rule;
+
+static void refuse(graph *g, const statement *s, const char *why)
+{
+    fgi_onnx_fail(g, FG_EUNSUPPORTED, "%s: --format=onnx does not support the operation '%s'%s%s",
+                  s->place[0] != '\0' ? s->place : "the model", s->name,
+                  s->body[0] != '\0' ? " of " : why, s->body[0] != '\0' ? s->body : "");
+}
+
+static void set(graph *g, const statement *s, const char *name)
+{
+    fgi_onnx_set(g, s->result, name, &s->type, &s->type);
+}
+
+static const char *in_whole(graph *g, const statement *s, int i)
+{
+    return fgi_onnx_whole(g, s->in[i]);
+}
+
+static fgi_onnx_value in(graph *g, const statement *s, int i)
+{
+    return fgi_onnx_value_at(g, s->in[i]);
+}
+
+/* ---- element-wise operations ----------------------------------------------------------------- */
+
+/* ONNX broadcasts, so only the dimensions that an operand has are stored. */
+static void pointwise(graph *g, const statement *s, const rule *row)
+{
+    const char *name[FGI_STATEMENT_INPUTS];
+    fg_type stored = s->type;
+    for (int k = 0; k < stored.rank; k++)
+        stored.dim[k] = s->type.dim[k] == 0 ? 0 : 1;
+    for (int i = 0; i < s->in_count; i++) {
+        const fgi_onnx_value v = in(g, s, i);
+        name[i] = v.name;
+        for (int k = 0; k < stored.rank && v.stored.rank == stored.rank; k++)
+            stored.dim[k] = v.stored.dim[k] > stored.dim[k] ? v.stored.dim[k] : stored.dim[k];
+    }
+    const char *result = fgi_onnx_put(g, row->operator, s->in_count, name);
+    if (row->then != NULL)
+        result = fgi_onnx_put(g, row->then, 1, &result);
+    fgi_onnx_set(g, s->result, result, &s->type, &stored);
+}
+
+/* Of booleans; of integers they are bitwise. */
+static void logical(graph *g, const statement *s, const rule *row)
+{
+    if (s->type.dtype == FG_BOOL)
+        pointwise(g, s, row);
+    else
+        refuse(g, s, " of integers");
+}
+
+static void compare(graph *g, const statement *s, const rule *unused)
+{
+    static const rule directions[] = {
+        {"EQ", NULL, "Equal", NULL},          {"NE", NULL, "Equal", "Not"},
+        {"GE", NULL, "GreaterOrEqual", NULL}, {"GT", NULL, "Greater", NULL},
+        {"LE", NULL, "LessOrEqual", NULL},    {"LT", NULL, "Less", NULL},
+    };
+    const char *direction = strstr(s->attributes, "<comparison_direction ");
+    for (size_t i = 0; i < sizeof directions / sizeof directions[0] && direction != NULL; i++)
+        if (strncmp(direction + 22, directions[i].name, 2) == 0)
+            pointwise(g, s, &directions[i]);
+}
+
+static const char *cast(graph *g, const char *x, fg_dtype dtype)
+{
+    fgi_onnx_node *node = fgi_onnx_add(g, "Cast", 1, &x);
+    fgi_onnx_set_integer(g, node, "to", fgi_onnx_dtype(dtype));
+    return fgi_onnx_result(node);
+}
+
+static void convert(graph *g, const statement *s, const rule *unused)
+{
+    fgi_onnx_value v = in(g, s, 0);
+    v.stored.dtype = s->type.dtype;
+    fgi_onnx_set(g, s->result, cast(g, v.name, s->type.dtype), &s->type, &v.stored);
+}
+
+/* operator(x, 1) before or after another operation: log(1 + x), exp(x) - 1. */
+static const char *with_one(graph *g, const statement *s, const char *operator, const char * x)
+{
+    double room;
+    fgi_number_put(s->type.dtype, &room, 0, 1);
+    const char *in[] = {x, fgi_onnx_constant(g, &(fg_type){.dtype = s->type.dtype}, &room)};
+    return fgi_onnx_put(g, operator, 2, in);
+}
+
+static void log_plus_one(graph *g, const statement *s, const rule *unused)
+{
+    const char *sum = with_one(g, s, "Add", in_whole(g, s, 0));
+    set(g, s, fgi_onnx_put(g, "Log", 1, &sum));
+}
+
+static void exponential_minus_one(graph *g, const statement *s, const rule *unused)
+{
+    const char *x = in_whole(g, s, 0);
+    set(g, s, with_one(g, s, "Sub", fgi_onnx_put(g, "Exp", 1, &x)));
+}
+
+static void custom_call(graph *g, const statement *s, const rule *unused)
+{
+    static const rule erf = {"erf", pointwise, "Erf", NULL};
+    const char *target = fgi_statement_value(s, "call_target_name");
+    if (target != NULL && strncmp(target, "\"mhlo.erf\"", 10) == 0)
+        pointwise(g, s, &erf);
+    else
+        refuse(g, s, "");
+}
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+static int digit(char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
+
+/* dense<"0x0123..."> */
+static void dense(graph *g, const statement *s, const char *hex)
+{
+    const size_t size = fg_type_bytes(&s->type);
+    unsigned char *data = fgi_arena_alloc(&g->arena, size + 1);
+    if (data == NULL || strspn(hex, "0123456789ABCDEFabcdef") < 2 * size) {
+        fgi_onnx_fail(g, data == NULL ? FG_ENOMEM : FG_EINTERNAL, "constant of %zu bytes", size);
+        return;
+    }
+    for (size_t i = 0; i < size; i++)
+        data[i] = (unsigned char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+    set(g, s, fgi_onnx_constant(g, &s->type, data));
+}
+
+/* dense<1.5>: stored as one element. */
+static void constant(graph *g, const statement *s, const rule *unused)
+{
+    const char *text = fgi_statement_value(s, "value");
+    fg_type one = s->type;
+    double room = 0;
+    text = text != NULL ? text + 6 : "";
+    if (*text == '"') {
+        dense(g, s, text + 3);
+        return;
+    }
+    for (int i = 0; i < one.rank; i++)
+        one.dim[i] = 1;
+    if (strncmp(text, "0x", 2) == 0) {
+        const uint64_t bits = strtoull(text, NULL, 16);
+        memcpy(&room, &bits, sizeof bits);
+    } else {
+        fgi_number_put(one.dtype, &room, 0,
+                       *text == 't'   ? 1
+                       : *text == 'f' ? 0
+                                      : fgi_strtod(text, NULL));
+    }
+    fgi_onnx_set(g, s->result, fgi_onnx_constant(g, &one, &room), &s->type, &one);
+}
+
+static void iota(graph *g, const statement *s, const rule *unused)
+{
+    int64_t axis = 0;
+    fg_type line = s->type;
+    (void)fgi_statement_integers(s, "iota_dimension", 1, &axis);
+    const int64_t count = s->type.dim[axis];
+    if (fgi_onnx_is_batch(count)) {
+        refuse(g, s, " along the batch");
+        return;
+    }
+    double *data = fgi_arena_alloc(&g->arena, (size_t)(count + 1) * sizeof *data);
+    if (data == NULL)
+        fgi_onnx_fail(g, FG_ENOMEM, "out of memory");
+    for (int64_t i = 0; i < count && data != NULL; i++)
+        fgi_number_put(s->type.dtype, data, (size_t)i, (double)i);
+    for (int i = 0; i < line.rank; i++)
+        line.dim[i] = i == axis ? count : 1;
+    if (data != NULL)
+        fgi_onnx_set(g, s->result, fgi_onnx_constant(g, &line, data), &s->type, &line);
+}
+
+/* ---- operations that move elements ----------------------------------------------------------- */
+
+static void broadcast(graph *g, const statement *s, const rule *unused)
+{
+    int64_t axis[FG_MAX_RANK], added[FG_MAX_RANK];
+    const fgi_onnx_value x = in(g, s, 0);
+    const int rank = fgi_statement_integers(s, "broadcast_dimensions", FG_MAX_RANK, axis);
+    fg_type stored = s->type;
+    int added_count = 0;
+    for (int i = 0, k = 0; i < s->type.rank; i++) {
+        const bool is_given = k < rank && axis[k] == i;
+        stored.dim[i] = is_given ? x.stored.dim[k++] : 1;
+        if (!is_given)
+            added[added_count++] = i;
+    }
+    if (added_count + rank != s->type.rank || rank != x.type.rank) {
+        refuse(g, s, " with its dimensions in another order");
+        return;
+    }
+    const char *name = x.name;
+    if (added_count > 0)
+        name = fgi_onnx_put(g, "Unsqueeze", 2,
+                            (const char *[]){name, fgi_onnx_integers(g, added_count, added)});
+    fgi_onnx_set(g, s->result, name, &s->type, &stored);
+}
+
+static void reshape(graph *g, const statement *s, const rule *unused)
+{
+    int64_t dim[FG_MAX_RANK];
+    int of_batch = 0;
+    for (int i = 0; i < s->type.rank; i++) {
+        const bool is_batch = fgi_onnx_is_batch(s->type.dim[i]);
+        of_batch += is_batch ? 1 : 0;
+        dim[i] = is_batch ? -1 : s->type.dim[i];
+    }
+    const char *shape = of_batch > 1 ? fgi_onnx_shape(g, s->type.rank, s->type.dim)
+                                     : fgi_onnx_integers(g, s->type.rank, dim);
+    set(g, s, fgi_onnx_put(g, "Reshape", 2, (const char *[]){in_whole(g, s, 0), shape}));
+}
+
+static void transpose(graph *g, const statement *s, const rule *unused)
+{
+    int64_t order[FG_MAX_RANK] = {0};
+    const fgi_onnx_value x = in(g, s, 0);
+    const int rank = fgi_statement_integers(s, "permutation", FG_MAX_RANK, order);
+    fg_type stored = s->type;
+    for (int i = 0; i < rank; i++)
+        stored.dim[i] = x.stored.dim[order[i]];
+    fgi_onnx_set(g, s->result, fgi_onnx_transpose(g, x.name, rank, order), &s->type, &stored);
+}
+
+static void concatenate(graph *g, const statement *s, const rule *unused)
+{
+    const char *name[FGI_STATEMENT_INPUTS];
+    int64_t axis = 0;
+    (void)fgi_statement_integers(s, "dimension", 1, &axis);
+    for (int i = 0; i < s->in_count; i++)
+        name[i] = in_whole(g, s, i);
+    fgi_onnx_node *node = fgi_onnx_add(g, "Concat", s->in_count, name);
+    fgi_onnx_set_integer(g, node, "axis", axis);
+    set(g, s, fgi_onnx_result(node));
+}
+
+static const char *slice_of(graph *g, const char *x, int count, int64_t *const part[4])
+{
+    const char *in[5] = {x}; /* x, start, end, axis, step */
+    for (int i = 0; i < 4; i++)
+        in[1 + i] = fgi_onnx_integers(g, count, part[i]);
+    return count > 0 ? fgi_onnx_put(g, "Slice", 5, in) : x;
+}
+
+static void slice(graph *g, const statement *s, const rule *unused)
+{
+    int64_t start[FG_MAX_RANK], end[FG_MAX_RANK], axis[FG_MAX_RANK], step[FG_MAX_RANK];
+    int count = 0;
+    (void)fgi_statement_integers(s, "start_indices", FG_MAX_RANK, start);
+    (void)fgi_statement_integers(s, "limit_indices", FG_MAX_RANK, end);
+    (void)fgi_statement_integers(s, "strides", FG_MAX_RANK, step);
+    for (int i = 0; i < s->type.rank; i++) { /* those that are not taken whole */
+        if (s->type.dim[i] == s->in_type[0].dim[i])
+            continue;
+        if (fgi_onnx_is_batch(s->in_type[0].dim[i]))
+            refuse(g, s, " of the batch");
+        start[count] = start[i];
+        end[count] = end[i];
+        step[count] = step[i];
+        axis[count++] = i;
+    }
+    set(g, s, slice_of(g, in_whole(g, s, 0), count, (int64_t *[]){start, end, axis, step}));
+}
+
+/* x with these axes reversed. */
+static const char *reversed(graph *g, const char *x, int count, int64_t *axis)
+{
+    int64_t start[FG_MAX_RANK], end[FG_MAX_RANK], step[FG_MAX_RANK];
+    for (int i = 0; i < count; i++) {
+        start[i] = -1;
+        end[i] = INT64_MIN;
+        step[i] = -1;
+    }
+    return slice_of(g, x, count, (int64_t *[]){start, end, axis, step});
+}
+
+static void reverse(graph *g, const statement *s, const rule *unused)
+{
+    int64_t axis[FG_MAX_RANK];
+    const int count = fgi_statement_integers(s, "dimensions", FG_MAX_RANK, axis);
+    set(g, s, reversed(g, in_whole(g, s, 0), count, axis));
+}
+
+static void pad(graph *g, const statement *s, const rule *unused)
+{
+    int64_t amount[2 * FG_MAX_RANK], gap[FG_MAX_RANK];
+    const int rank = fgi_statement_integers(s, "edge_padding_low", FG_MAX_RANK, amount);
+    (void)fgi_statement_integers(s, "edge_padding_high", FG_MAX_RANK, amount + rank);
+    (void)fgi_statement_integers(s, "interior_padding", FG_MAX_RANK, gap);
+    for (int i = 0; i < rank; i++)
+        if (gap[i] != 0)
+            refuse(g, s, " between elements");
+    const char *in[] = {in_whole(g, s, 0), fgi_onnx_integers(g, 2 * rank, amount),
+                        in_whole(g, s, 1)};
+    set(g, s, fgi_onnx_put(g, "Pad", 3, in));
+}
+
+/* Rows of one axis, for each index: those of an embedding. */
+static void gather(graph *g, const statement *s, const rule *unused)
+{
+    const fg_type *x = &s->in_type[0], *index = &s->in_type[1];
+    int64_t axis = -1, map = -1, vector = -1, offset[FG_MAX_RANK], size[FG_MAX_RANK];
+    const int collapsed = fgi_statement_integers(s, "collapsed_slice_dims", 1, &axis);
+    const int mapped = fgi_statement_integers(s, "start_index_map", 1, &map);
+    const int offsets = fgi_statement_integers(s, "offset_dims", FG_MAX_RANK, offset);
+    (void)fgi_statement_integers(s, "index_vector_dim", 1, &vector);
+    (void)fgi_statement_integers(s, "slice_sizes", FG_MAX_RANK, size);
+    bool is_rows = collapsed == 1 && mapped == 1 && axis == map && offsets == x->rank - 1 &&
+                   vector == index->rank;
+    for (int i = 0, k = 0; i < x->rank && is_rows; i++)
+        if (i != axis)
+            is_rows = size[i] == x->dim[i] && offset[k++] == (i < axis ? i : i - 1 + index->rank);
+    if (!is_rows) {
+        refuse(g, s, " of single elements");
+        return;
+    }
+    fgi_onnx_node *node =
+        fgi_onnx_add(g, "Gather", 2, (const char *[]){in_whole(g, s, 0), in_whole(g, s, 1)});
+    fgi_onnx_set_integer(g, node, "axis", axis);
+    set(g, s, fgi_onnx_result(node));
+}
+
+/* ---- sums of products ------------------------------------------------------------------------ */
+
+static void dot_general(graph *g, const statement *s, const rule *unused)
+{
+    char left[FG_MAX_RANK + 1] = "", right[FG_MAX_RANK + 1] = "", out[FG_MAX_RANK + 1] = "";
+    char equation[4 * FG_MAX_RANK], next = 'a';
+    int64_t batch[2][FG_MAX_RANK], sum[2][FG_MAX_RANK];
+    const int batches = fgi_statement_integers(s, "lhs_batching_dimensions", FG_MAX_RANK, batch[0]);
+    const int sums = fgi_statement_integers(s, "lhs_contracting_dimensions", FG_MAX_RANK, sum[0]);
+    const int rank[] = {s->in_type[0].rank, s->in_type[1].rank};
+    const char *in[] = {in_whole(g, s, 0), in_whole(g, s, 1)};
+    int count = 0;
+    (void)fgi_statement_integers(s, "rhs_batching_dimensions", FG_MAX_RANK, batch[1]);
+    (void)fgi_statement_integers(s, "rhs_contracting_dimensions", FG_MAX_RANK, sum[1]);
+    if (batches == 0 && sums == 1 && rank[1] == 2 && sum[1][0] == 0 && sum[0][0] == rank[0] - 1) {
+        set(g, s, fgi_onnx_put(g, "MatMul", 2, in));
+        return;
+    }
+    for (int i = 0; i < batches; i++)
+        left[batch[0][i]] = right[batch[1][i]] = out[count++] = next++;
+    for (int i = 0; i < sums; i++)
+        left[sum[0][i]] = right[sum[1][i]] = next++;
+    for (int i = 0; i < rank[0]; i++)
+        if (left[i] == '\0')
+            left[i] = out[count++] = next++;
+    for (int i = 0; i < rank[1]; i++)
+        if (right[i] == '\0')
+            right[i] = out[count++] = next++;
+    (void)fgi_snprintf(equation, sizeof equation, "%s,%s->%s", left, right, out);
+    fgi_onnx_node *node = fgi_onnx_add(g, "Einsum", 2, in);
+    fgi_onnx_set_text(g, node, "equation", equation);
+    set(g, s, fgi_onnx_result(node));
+}
+
+/* The place of each of the dimensions `wanted`, "bf01", in "[b, 0, 1, f]"; advances *at. */
+static int read_order(const char **at, const char *wanted, int64_t *out)
+{
+    char letters[FG_MAX_RANK + 1] = "";
+    int count = 0;
+    for (*at += strcspn(*at, "[") + 1; **at != ']' && **at != '\0' && count < FG_MAX_RANK; ++*at)
+        if (strchr(", ", **at) == NULL)
+            letters[count++] = **at;
+    for (int i = 0; i < count; i++) {
+        const char *place = strchr(letters, wanted[i]);
+        out[i] = place != NULL ? place - letters : 0;
+    }
+    return count;
+}
+
+typedef struct convolution {
+    int rank;
+    int64_t x[FG_MAX_RANK], kernel[FG_MAX_RANK], y[FG_MAX_RANK]; /* places of ONNX's dimensions */
+    int64_t stride[FG_MAX_RANK], dilation[FG_MAX_RANK], gap[FG_MAX_RANK], pad[2 * FG_MAX_RANK];
+    int64_t groups, batch_groups;
+    bool is_transposed;
+} convolution;
+
+static convolution read_convolution(graph *g, const statement *s)
+{
+    convolution c = {.groups = 1, .batch_groups = 1};
+    int64_t pairs[2 * FG_MAX_RANK] = {0};
+    const char *at = fgi_statement_value(s, "dimension_numbers");
+    at = at != NULL ? at : "";
+    c.rank = read_order(&at, "bf012345", c.x);
+    (void)read_order(&at, "oi012345", c.kernel);
+    (void)read_order(&at, "bf012345", c.y);
+    (void)fgi_statement_integers(s, "window_strides", FG_MAX_RANK, c.stride);
+    (void)fgi_statement_integers(s, "lhs_dilation", FG_MAX_RANK, c.gap);
+    (void)fgi_statement_integers(s, "rhs_dilation", FG_MAX_RANK, c.dilation);
+    (void)fgi_statement_integers(s, "padding", 2 * FG_MAX_RANK, pairs);
+    (void)fgi_statement_integers(s, "feature_group_count", 1, &c.groups);
+    (void)fgi_statement_integers(s, "batch_group_count", 1, &c.batch_groups);
+    for (int i = 0; i < c.rank - 2; i++) {
+        const int64_t reach = (s->in_type[1].dim[c.kernel[2 + i]] - 1) * c.dilation[i];
+        c.is_transposed |= c.gap[i] > 1;
+        c.pad[i] = pairs[2 * i];
+        c.pad[c.rank - 2 + i] = pairs[2 * i + 1];
+        if (c.pad[i] < 0 || c.pad[c.rank - 2 + i] < 0 || c.pad[i] > reach)
+            c.batch_groups = 0;
+    }
+    if (c.batch_groups != 1 || fgi_statement_value(s, "window_reversal") != NULL)
+        refuse(g, s, " with these options");
+    return c;
+}
+
+/* The input with zeros between its elements: the kernel is reversed, and padding counted from the
+ * full result. Source: ONNX, "ConvTranspose". */
+static const char *conv_transpose(graph *g, const statement *s, const convolution *c,
+                                  const char *const *in)
+{
+    const int spatial = c->rank - 2;
+    int64_t order[FG_MAX_RANK] = {1, 0}, axis[FG_MAX_RANK], pads[2 * FG_MAX_RANK];
+    for (int i = 0; i < spatial; i++) {
+        const int64_t reach = (s->in_type[1].dim[c->kernel[2 + i]] - 1) * c->dilation[i];
+        order[2 + i] = axis[i] = 2 + i;
+        pads[i] = reach - c->pad[i];
+        pads[spatial + i] = reach - c->pad[spatial + i];
+        if (c->stride[i] != 1 || c->groups != 1 || pads[spatial + i] < 0)
+            refuse(g, s, " with these options");
+    }
+    const char *kernel = reversed(g, fgi_onnx_transpose(g, in[1], c->rank, order), spatial, axis);
+    fgi_onnx_node *node = fgi_onnx_add(g, "ConvTranspose", 2, (const char *[]){in[0], kernel});
+    fgi_onnx_set_integers(g, node, "strides", spatial, c->gap);
+    fgi_onnx_set_integers(g, node, "dilations", spatial, c->dilation);
+    fgi_onnx_set_integers(g, node, "pads", 2 * spatial, pads);
+    return fgi_onnx_result(node);
+}
+
+static void convolve(graph *g, const statement *s, const rule *unused)
+{
+    const convolution c = read_convolution(g, s);
+    const int spatial = c.rank - 2;
+    int64_t back[FG_MAX_RANK] = {0};
+    if (g->status != FG_OK)
+        return;
+    const char *in[] = {fgi_onnx_transpose(g, in_whole(g, s, 0), c.rank, c.x),
+                        fgi_onnx_transpose(g, in_whole(g, s, 1), c.rank, c.kernel)};
+    const char *y;
+    if (c.is_transposed) {
+        y = conv_transpose(g, s, &c, in);
+    } else {
+        fgi_onnx_node *node = fgi_onnx_add(g, "Conv", 2, in);
+        fgi_onnx_set_integers(g, node, "strides", spatial, c.stride);
+        fgi_onnx_set_integers(g, node, "dilations", spatial, c.dilation);
+        fgi_onnx_set_integers(g, node, "pads", 2 * spatial, c.pad);
+        fgi_onnx_set_integer(g, node, "group", c.groups);
+        y = fgi_onnx_result(node);
+    }
+    for (int i = 0; i < c.rank; i++)
+        back[c.y[i]] = i;
+    set(g, s, fgi_onnx_transpose(g, y, c.rank, back));
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+static void reduce(graph *g, const statement *s, const rule *unused)
+{
+    static const char *const names[][2] = {{"add", "ReduceSum"},
+                                           {"maximum", "ReduceMax"},
+                                           {"minimum", "ReduceMin"},
+                                           {"multiply", "ReduceProd"}};
+    int64_t axis[FG_MAX_RANK];
+    const int count = fgi_statement_integers(s, "dimensions", FG_MAX_RANK, axis);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(s->body, names[i][0]) == 0 && s->in_count == 2) {
+            const char *in[] = {in_whole(g, s, 0), fgi_onnx_integers(g, count, axis)};
+            fgi_onnx_node *node = fgi_onnx_add(g, names[i][1], 2, in);
+            fgi_onnx_set_integer(g, node, "keepdims", 0);
+            set(g, s, fgi_onnx_result(node));
+            return;
+        }
+    refuse(g, s, "");
+}
+
+/* Max pooling, and sums of windows, of images [N, H, W, C]. */
+static void reduce_window(graph *g, const statement *s, const rule *unused)
+{
+    static const int64_t to[] = {0, 3, 1, 2}, from[] = {0, 2, 3, 1};
+    int64_t size[FG_MAX_RANK] = {0}, stride[FG_MAX_RANK] = {1, 1, 1, 1}, pad[2 * FG_MAX_RANK] = {0},
+            gap[FG_MAX_RANK] = {1, 1, 1, 1}, dilation[FG_MAX_RANK] = {1, 1, 1, 1};
+    const int rank = fgi_statement_integers(s, "window_dimensions", FG_MAX_RANK, size);
+    const bool is_max = strcmp(s->body, "maximum") == 0, is_sum = strcmp(s->body, "add") == 0;
+    (void)fgi_statement_integers(s, "window_strides", FG_MAX_RANK, stride);
+    (void)fgi_statement_integers(s, "base_dilations", FG_MAX_RANK, gap);
+    (void)fgi_statement_integers(s, "window_dilations", FG_MAX_RANK, dilation);
+    (void)fgi_statement_integers(s, "padding", 2 * FG_MAX_RANK, pad);
+    const bool is_simple = rank == 4 && size[0] == 1 && size[3] == 1 && stride[0] == 1 &&
+                           stride[3] == 1 && gap[1] == 1 && gap[2] == 1 && dilation[1] == 1 &&
+                           dilation[2] == 1 && pad[0] == 0 && pad[1] == 0 && pad[6] == 0 &&
+                           pad[7] == 0;
+    if (!is_simple || (!is_max && !is_sum) || !fg_dtype_is_float(s->type.dtype)) {
+        refuse(g, s, "");
+        return;
+    }
+    const char *x = fgi_onnx_transpose(g, in_whole(g, s, 0), 4, to);
+    fgi_onnx_node *node = fgi_onnx_add(g, is_max ? "MaxPool" : "AveragePool", 1, &x);
+    fgi_onnx_set_integers(g, node, "kernel_shape", 2, &size[1]);
+    fgi_onnx_set_integers(g, node, "strides", 2, &stride[1]);
+    fgi_onnx_set_integers(g, node, "pads", 4, (int64_t[]){pad[2], pad[4], pad[3], pad[5]});
+    const char *y = fgi_onnx_result(node);
+    if (is_sum) {
+        double count;
+        fgi_onnx_set_integer(g, node, "count_include_pad", 1);
+        fgi_number_put(s->type.dtype, &count, 0, (double)(size[1] * size[2]));
+        y = fgi_onnx_put(
+            g, "Mul", 2,
+            (const char *[]){y, fgi_onnx_constant(g, &(fg_type){.dtype = s->type.dtype}, &count)});
+    }
+    set(g, s, fgi_onnx_transpose(g, y, 4, from));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const rule rules[] = {
+    {"abs", pointwise, "Abs", NULL},
+    {"add", pointwise, "Add", NULL},
+    {"and", logical, "And", NULL},
+    {"broadcast_in_dim", broadcast, NULL, NULL},
+    {"ceil", pointwise, "Ceil", NULL},
+    {"compare", compare, NULL, NULL},
+    {"concatenate", concatenate, NULL, NULL},
+    {"constant", constant, NULL, NULL},
+    {"convert", convert, NULL, NULL},
+    {"convolution", convolve, NULL, NULL},
+    {"cosine", pointwise, "Cos", NULL},
+    {"custom_call", custom_call, NULL, NULL},
+    {"divide", pointwise, "Div", NULL},
+    {"dot_general", dot_general, NULL, NULL},
+    {"exponential", pointwise, "Exp", NULL},
+    {"exponential_minus_one", exponential_minus_one, NULL, NULL},
+    {"floor", pointwise, "Floor", NULL},
+    {"gather", gather, NULL, NULL},
+    {"iota", iota, NULL, NULL},
+    {"log", pointwise, "Log", NULL},
+    {"log_plus_one", log_plus_one, NULL, NULL},
+    {"logistic", pointwise, "Sigmoid", NULL},
+    {"maximum", pointwise, "Max", NULL},
+    {"minimum", pointwise, "Min", NULL},
+    {"multiply", pointwise, "Mul", NULL},
+    {"negate", pointwise, "Neg", NULL},
+    {"not", logical, "Not", NULL},
+    {"or", logical, "Or", NULL},
+    {"pad", pad, NULL, NULL},
+    {"power", pointwise, "Pow", NULL},
+    {"reduce", reduce, NULL, NULL},
+    {"reduce_window", reduce_window, NULL, NULL},
+    {"reshape", reshape, NULL, NULL},
+    {"reverse", reverse, NULL, NULL},
+    {"round_nearest_even", pointwise, "Round", NULL},
+    {"rsqrt", pointwise, "Sqrt", "Reciprocal"},
+    {"select", pointwise, "Where", NULL},
+    {"sign", pointwise, "Sign", NULL},
+    {"sine", pointwise, "Sin", NULL},
+    {"slice", slice, NULL, NULL},
+    {"sqrt", pointwise, "Sqrt", NULL},
+    {"subtract", pointwise, "Sub", NULL},
+    {"tanh", pointwise, "Tanh", NULL},
+    {"transpose", transpose, NULL, NULL},
+    {"xor", logical, "Xor", NULL},
+};
+
+static void put_statement(graph *g, const statement *s)
+{
+    g->place = s->place[0] != '\0' ? s->place : s->name;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcmp(s->name, rules[i].name) == 0) {
+            rules[i].put(g, s, &rules[i]);
+            return;
+        }
+    refuse(g, s, "");
+}
+
+fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, fg_error *err)
+{
+    graph g = {.err = err};
+    statement s = {.name = ""};
+    const char *at = strstr(model->text, "@main(");
+    at = at != NULL ? strchr(at, '\n') : NULL;
+    if (at == NULL)
+        fgi_onnx_fail(&g, FG_EINTERNAL, "the program has no function @main");
+    for (size_t i = 0; i < model->argument_count; i++)
+        fgi_onnx_add_argument(&g, (uint32_t)i, &model->arguments[i]);
+    while (g.status == FG_OK && strcmp(s.name, "return") != 0) {
+        if (!fgi_statement_next(&at, &s))
+            refuse(&g, &s, "");
+        else if (strcmp(s.name, "return") != 0)
+            put_statement(&g, &s);
+    }
+    fg_status status = g.status;
+    if (status == FG_OK)
+        status = fgi_onnx_save(&g, s.in[0], path, model);
+    fgi_onnx_graph_fini(&g);
+    return status;
+}

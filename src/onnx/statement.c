@@ -1,0 +1,158 @@
+/* statement.c - a reader for the StableHLO text of builder.c: one operation per line, or per region
+ * with one operation in it. The text is not checked beyond what is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "onnx/statement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Copies the text up to one of the characters in `ends`, which is cut to the room there is; returns
+ * its end. */
+static const char *copy_until(const char *at, const char *ends, char *out, size_t size)
+{
+    const size_t count = strcspn(at, ends), kept = count < size ? count : size - 1;
+    memcpy(out, at, kept);
+    out[kept] = '\0';
+    return at + count;
+}
+
+/* tensor<3x4xf32> */
+static const char *read_type(const char *at, fg_type *out)
+{
+    static const struct {
+        const char *name;
+        fg_dtype dtype;
+    } elements[] = {{"i1>", FG_BOOL}, {"ui8>", FG_U8},    {"i8>", FG_S8},   {"ui16>", FG_U16},
+                    {"i16>", FG_S16}, {"ui32>", FG_U32},  {"i32>", FG_S32}, {"ui64>", FG_U64},
+                    {"i64>", FG_S64}, {"bf16>", FG_BF16}, {"f16>", FG_F16}, {"f32>", FG_F32},
+                    {"f64>", FG_F64}};
+    *out = (fg_type){0};
+    at += strcspn(at, "<") + 1;
+    while (*at >= '0' && *at <= '9' && out->rank < FG_MAX_RANK) {
+        char *end;
+        out->dim[out->rank++] = strtoll(at, &end, 10);
+        at = end + 1;
+    }
+    for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
+        if (strncmp(at, elements[i].name, strlen(elements[i].name)) == 0)
+            out->dtype = elements[i].dtype;
+    return at + strcspn(at, ">") + 1;
+}
+
+/* "%1, %2)": the operands. */
+static const char *read_operands(const char *at, fgi_statement *out)
+{
+    out->in_count = 0;
+    while (*at == '%' && out->in_count < FGI_STATEMENT_INPUTS) {
+        char *end;
+        out->in[out->in_count++] = (uint32_t)strtoul(at + 1, &end, 10);
+        at = end + (strncmp(end, ", ", 2) == 0 ? 2 : 0);
+    }
+    return at;
+}
+
+/* The region after "({": its only operation, or "?". */
+static const char *read_region(const char *at, fgi_statement *out)
+{
+    const char *end = strstr(at, "\n    })"), *first = strstr(at, "\"stablehlo.");
+    const char *second = first != NULL ? strstr(first + 1, "\"stablehlo.") : NULL;
+    if (end == NULL || first == NULL || second == NULL || second > end ||
+        strncmp(second, "\"stablehlo.return", 17) != 0 || strncmp(end + 7, ", {", 3) == 0) {
+        out->body[0] = '?';
+        return end != NULL ? end + 7 : at + strlen(at);
+    }
+    (void)copy_until(first + 11, "\"", out->body, sizeof out->body);
+    return end + 7;
+}
+
+/* " {attributes}", if there are any. */
+static const char *read_attributes(const char *at, fgi_statement *out)
+{
+    int depth = 0;
+    out->attributes = out->end = at;
+    if (strncmp(at, " {", 2) != 0)
+        return at;
+    out->attributes = at + 2;
+    for (at++; *at != '\0'; at++) {
+        depth += *at == '{' ? 1 : *at == '}' ? -1 : 0;
+        if (depth == 0)
+            break;
+    }
+    out->end = at;
+    return *at != '\0' ? at + 1 : at;
+}
+
+/* " : (types) -> type loc(...)" */
+static const char *read_types(const char *at, fgi_statement *out)
+{
+    at += strcspn(at, "(");
+    for (int i = 0; i < out->in_count; i++)
+        at = read_type(at, &out->in_type[i]);
+    at = strstr(at, "-> ");
+    if (at == NULL)
+        return "";
+    at = read_type(at, &out->type);
+    if (strncmp(at, " loc(\"", 6) == 0)
+        at = copy_until(at + 6, "\"", out->place, sizeof out->place);
+    return at;
+}
+
+bool fgi_statement_next(const char **at, fgi_statement *out)
+{
+    const char *p = *at + strspn(*at, " \n");
+    *out = (fgi_statement){.attributes = "", .end = ""};
+    if (strncmp(p, "func.return ", 12) == 0) {
+        memcpy(out->name, "return", sizeof "return");
+        *at = read_operands(p + 12, out);
+        return out->in_count == 1;
+    }
+    const char *name = strchr(p, '"');
+    if (*p != '%' || name == NULL) {
+        *at = copy_until(p, " \n", out->name, sizeof out->name);
+        return false;
+    }
+    const bool has_one = memchr(p, ',', (size_t)(name - p)) == NULL;
+    out->result = (uint32_t)strtoul(p + 1, NULL, 10);
+    const bool is_operation = strncmp(name, "\"stablehlo.", 11) == 0;
+    p = copy_until(name + (is_operation ? 11 : 1), "\"", out->name, sizeof out->name);
+    p = read_operands(p + strcspn(p, "(") + 1, out);
+    const bool is_whole = *p == ')';
+    p += is_whole ? 1 : 0;
+    if (strncmp(p, " ({", 3) == 0)
+        p = read_region(p + 3, out);
+    p = read_types(read_attributes(p, out), out);
+    *at = p + strcspn(p, "\n");
+    return has_one && is_operation && is_whole;
+}
+
+const char *fgi_statement_value(const fgi_statement *s, const char *key)
+{
+    const size_t size = strlen(key);
+    for (const char *p = s->attributes; p + size < s->end; p++)
+        if (strncmp(p, key, size) == 0 && strncmp(p + size, " = ", 3) == 0 &&
+            (p == s->attributes || p[-1] == ' ' || p[-1] == '<'))
+            return p + size + 3;
+    return NULL;
+}
+
+int fgi_statement_integers(const fgi_statement *s, const char *key, int most, int64_t *out)
+{
+    const char *p = fgi_statement_value(s, key);
+    int count = 0;
+    if (p == NULL)
+        return 0;
+    const char last = *p == '[' ? ']' : '>';
+    if (strncmp(p, "array<i64", 9) == 0)
+        p += 9;
+    else if (strncmp(p, "dense<", 6) != 0 && *p != '[')
+        most = most < 1 ? most : 1;
+    for (; p < s->end && *p != last && count < most; p++) {
+        char *end;
+        if ((*p >= '0' && *p <= '9') || *p == '-') {
+            out[count++] = strtoll(p, &end, 10);
+            p = end - 1;
+        }
+    }
+    return count;
+}

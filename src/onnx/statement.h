@@ -1,0 +1,31 @@
+/* statement.h - reads the text that src/hlo writes: one operation at a time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_ONNX_STATEMENT_H
+#define FGI_ONNX_STATEMENT_H
+
+#include <fulgurite/dtype.h>
+
+enum { FGI_STATEMENT_INPUTS = 32, FGI_STATEMENT_NAME = 64 };
+
+/* %result = "stablehlo.name"(%in...) {attributes} : (types) -> type loc("place"...). */
+typedef struct fgi_statement {
+    char name[FGI_STATEMENT_NAME];      /* "add"; "return" at the end of the function */
+    char body[FGI_STATEMENT_NAME];      /* the only operation in the region; "": no region */
+    char place[2 * FGI_STATEMENT_NAME]; /* "blocks.0.attn/matmul"; "": none */
+    const char *attributes, *end;       /* of the attributes */
+    uint32_t result, in[FGI_STATEMENT_INPUTS];
+    int in_count;
+    fg_type type, in_type[FGI_STATEMENT_INPUTS];
+} fgi_statement;
+
+/* Reads the next statement of the function's body at *at, and advances *at. False: the text has
+ * something else, such as a call or several results, whose name is in out->name. */
+bool fgi_statement_next(const char **at, fgi_statement *out);
+/* The integers of an attribute "key = array<i64: 1, 2>", "[1, 2]", "dense<[[1, 2]]>" or "1";
+ * returns how many, at most `most`; 0 if there is none. */
+int fgi_statement_integers(const fgi_statement *s, const char *key, int most, int64_t *out);
+/* Where the value of an attribute begins; NULL: it is not there. */
+const char *fgi_statement_value(const fgi_statement *s, const char *key);
+
+#endif

@@ -1,0 +1,126 @@
+/* export_onnx.c - a module as an ONNX model: its forward pass is traced without a device, and the
+ * program translated by src/onnx. The arguments of the program are the input and variables.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/reserved.h"
+#include "onnx/onnx.h"
+#include "trace/program.h"
+#include "trace/trace.h"
+#include "train/weights/weight_files.h"
+
+/* The argument of a variable: its value in the layout of files. */
+static fg_status use_variable(const fgi_host_copy *copy, const fg_variable *variable,
+                              fgi_onnx_argument *out, fg_error *err)
+{
+    const char *name = fg_variable_name(variable);
+    for (size_t i = 0; i < copy->count; i++)
+        if (strcmp(copy->tensors[i].name, name) == 0) {
+            *out = (fgi_onnx_argument){.name = name,
+                                       .type = *fg_variable_type(variable),
+                                       .data = copy->tensors[i].data,
+                                       .file_axis = fg_variable_file_axis(variable)};
+            return FG_OK;
+        }
+    return fgi_fail(err, FG_EINVAL,
+                    "fg_module_save_onnx: the output depends on '%s', which is no "
+                    "parameter or buffer of the module",
+                    name);
+}
+
+static fg_status use_leaf(const fgi_host_copy *copy, const fgi_leaf *leaf, const char *input_name,
+                          fgi_onnx_argument *out, fg_error *err)
+{
+    if (leaf->kind == FGI_LEAF_VARIABLE)
+        return use_variable(copy, leaf->of.variable, out, err);
+    if (leaf->kind != FGI_LEAF_FEED)
+        return fgi_fail(err, FG_EINVAL, "fg_module_save_onnx: the output depends on an array");
+    *out = (fgi_onnx_argument){.name = input_name, .type = leaf->node->type};
+    return FG_OK;
+}
+
+static fg_status check_layout(const fgi_layout *layout, const fg_type *output, fg_error *err)
+{
+    if (layout->scalar_count > 0)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "--format=onnx does not support random numbers, or others that programs "
+                        "get at each launch");
+    if (layout->assigned_count > 0)
+        return fgi_fail(err, FG_EUNSUPPORTED, "--format=onnx does not support assigned variables");
+    if (output->rank < 1 || output->dim[0] != FGI_ONNX_BATCH)
+        return fgi_fail(err, FG_ESHAPE,
+                        "fg_module_save_onnx: the first dimension of the output is "
+                        "not that of the batch");
+    return FG_OK;
+}
+
+/* Writes the traced program with the values of the variables. */
+static fg_status write_traced(fg_trace *trace, fg_tensor output, const fgi_host_copy *copy,
+                              const char *path, const fg_onnx_options *o, fg_error *err)
+{
+    const char *input_name = o->input_name != NULL ? o->input_name : "input";
+    fgi_layout layout = {0};
+    char *text = NULL;
+    fgi_onnx_argument *arguments = NULL;
+    fg_status status;
+    FGI_DONE(fg_trace_text(trace, &output, 1, &text, err));
+    FGI_DONE(fgi_layout_make(trace, &output, 1, &layout, err));
+    FGI_DONE(check_layout(&layout, fg_tensor_type(output), err));
+    arguments = fgi_calloc(layout.argument_count + 1, sizeof *arguments);
+    if (arguments == NULL)
+        FGI_DONE(fgi_no_memory(err));
+    for (size_t i = 0; i < layout.argument_count; i++)
+        FGI_DONE(use_leaf(copy, &trace->leaves[layout.argument_leaf[i]], input_name, &arguments[i],
+                          err));
+    const fgi_onnx_model model = {.text = text,
+                                  .arguments = arguments,
+                                  .argument_count = layout.argument_count,
+                                  .output = o->output_name != NULL ? o->output_name : "output",
+                                  .metadata = o->metadata};
+    status = fgi_onnx_write(path, &model, err);
+done:
+    fgi_free(arguments);
+    fgi_free(text);
+    fgi_layout_fini(&layout);
+    return status;
+}
+
+static fg_type batch_of(const fg_type *sample)
+{
+    fg_type type = {.dtype = sample->dtype, .rank = sample->rank + 1, .dim = {FGI_ONNX_BATCH}};
+    for (int i = 0; i < sample->rank; i++)
+        type.dim[1 + i] = sample->dim[i];
+    return type;
+}
+
+fg_status fg_module_save_onnx(const fg_module *module, const char *path,
+                              fg_tensor (*forward)(void *self, fg_tensor x), void *self,
+                              const fg_onnx_options *options, fg_error *err)
+{
+    fgi_host_copy copy = {0};
+    fg_trace *trace = NULL;
+    fg_status status;
+    if (module == NULL || forward == NULL || options == NULL || path == NULL ||
+        options->input.dtype == FG_DTYPE_NONE || options->input.rank >= FG_MAX_RANK)
+        return fgi_fail(err, FG_EINVAL,
+                        "fg_module_save_onnx: expected a module, a path, a function and the type "
+                        "of its input");
+    FGI_TRY_RESERVED(fg_onnx_options, options, err);
+    FGI_TRY(fg_module_error(module, err));
+    const fg_type type = batch_of(&options->input);
+    FGI_DONE(fgi_host_copy_init(&copy, module, NULL, 0, err));
+    FGI_DONE(fgi_host_copy_model(&copy, module, err));
+    FGI_DONE(fgi_host_copy_await(&copy, err));
+    FGI_DONE(fgi_host_copy_turn(&copy, err));
+    FGI_DONE(fg_trace_create(NULL, &trace, err));
+    const fg_tensor output = forward(self, fgi_trace_feed(trace, 0, &type));
+    FGI_DONE(fg_trace_error(trace, err));
+    status = write_traced(trace, output, &copy, path, options, err);
+done:
+    fg_trace_destroy(trace);
+    fgi_host_copy_fini(&copy);
+    return status;
+}
