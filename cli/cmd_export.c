@@ -5,17 +5,19 @@
 
 #include <string.h>
 
-#include "recipe/published/published.h"
+#include "base/text.h"
+#include "recipe/run/run.h"
 
 static const char *which, *format, *output;
 static const cli_option options[] = {
     CLI_TEXT('c', "ckpt", &which, "best|last|NAME",
              "checkpoint of a run (default: best, or else last)"),
-    CLI_TEXT('f', "format", &format, "hf|timm|safetensors",
-             "hf: a folder for transformers; timm: a folder for timm; safetensors: a file with the "
-             "tensors [safetensors]"),
+    CLI_TEXT(
+        'f', "format", &format, "hf|timm|onnx|safetensors",
+        "hf: a folder for transformers; timm: a folder for timm; onnx: a file for ONNX Runtime; "
+        "safetensors: a file with the tensors [safetensors]"),
     CLI_TEXT('o', "output", &output, "PATH",
-             "the folder or file to write [export-FORMAT, or export.safetensors]"),
+             "the folder or file to write [export-FORMAT, export.onnx or export.safetensors]"),
     CLI_END,
 };
 
@@ -30,13 +32,16 @@ static int run(const cli_call *call)
     const char *path = output != NULL              ? output
                        : strcmp(kind, "hf") == 0   ? "export-hf"
                        : strcmp(kind, "timm") == 0 ? "export-timm"
+                       : strcmp(kind, "onnx") == 0 ? "export.onnx"
                                                    : "export.safetensors";
-    if (strcmp(kind, "hf") != 0 && strcmp(kind, "timm") != 0 && strcmp(kind, "safetensors") != 0)
-        return cli_complain(CLI_USAGE, "export", "--format is '%s': expected hf|timm|safetensors",
-                            kind);
+    if (!fgi_is_one_of(kind, "hf|timm|onnx|safetensors"))
+        return cli_complain(CLI_USAGE, "export",
+                            "--format is '%s': expected hf|timm|onnx|safetensors", kind);
     fg_status status = fgi_run_origin_open(call->args[0], which, NULL, NULL, &origin, &err);
     if (status == FG_OK)
-        status = fgi_published_export(&origin, kind, path, &to_stderr, &err);
+        status = strcmp(kind, "onnx") == 0
+                     ? fgi_run_export_onnx(&origin, path, &to_stderr, &err)
+                     : fgi_published_export(&origin, kind, path, &to_stderr, &err);
     fgi_run_origin_close(&origin);
     if (status != FG_OK)
         return cli_complain(CLI_FAILED, "export", "%s", err.message);

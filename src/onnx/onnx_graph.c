@@ -448,7 +448,6 @@ fg_status fgi_onnx_save(fgi_onnx_graph *g, uint32_t id, const char *path,
     file.has_ir_version = true;
     file.ir_version = IR_VERSION;
     file.producer_name = (char *)"fulgurite";
-    file.producer_version = (char *)FG_VERSION_STRING;
     file.graph = &graph;
     file.n_opset_import = 1;
     file.opset_import = &sets;

@@ -53,7 +53,7 @@ void fgi_onnx_set_text(fgi_onnx_graph *g, fgi_onnx_node *node, const char *name,
 /* A tensor of the file; `data`, in row-major order, is borrowed until the file is written. */
 const char *fgi_onnx_initializer(fgi_onnx_graph *g, const char *name, const fg_type *type,
                                  const void *data);
-/* The same with a copy of the data and a name of its own. */
+/* The same with a copy of the data and a new name. */
 const char *fgi_onnx_constant(fgi_onnx_graph *g, const fg_type *type, const void *data);
 /* s64[count] */
 const char *fgi_onnx_integers(fgi_onnx_graph *g, int count, const int64_t *values);

@@ -403,13 +403,16 @@ typedef struct convolution {
     int64_t x[FG_MAX_RANK], kernel[FG_MAX_RANK], y[FG_MAX_RANK]; /* places of ONNX's dimensions */
     int64_t stride[FG_MAX_RANK], dilation[FG_MAX_RANK], gap[FG_MAX_RANK], pad[2 * FG_MAX_RANK];
     int64_t groups, batch_groups;
-    bool is_transposed;
+    bool is_transposed, is_reversed;
 } convolution;
 
 static convolution read_convolution(graph *g, const statement *s)
 {
-    convolution c = {.groups = 1, .batch_groups = 1};
+    convolution c = {.groups = 1,
+                     .batch_groups = 1,
+                     .is_reversed = fgi_statement_value(s, "window_reversal") != NULL};
     int64_t pairs[2 * FG_MAX_RANK] = {0};
+    bool is_cut = false;
     const char *at = fgi_statement_value(s, "dimension_numbers");
     at = at != NULL ? at : "";
     c.rank = read_order(&at, "bf012345", c.x);
@@ -422,38 +425,39 @@ static convolution read_convolution(graph *g, const statement *s)
     (void)fgi_statement_integers(s, "feature_group_count", 1, &c.groups);
     (void)fgi_statement_integers(s, "batch_group_count", 1, &c.batch_groups);
     for (int i = 0; i < c.rank - 2; i++) {
-        const int64_t reach = (s->in_type[1].dim[c.kernel[2 + i]] - 1) * c.dilation[i];
         c.is_transposed |= c.gap[i] > 1;
         c.pad[i] = pairs[2 * i];
         c.pad[c.rank - 2 + i] = pairs[2 * i + 1];
-        if (c.pad[i] < 0 || c.pad[c.rank - 2 + i] < 0 || c.pad[i] > reach)
-            c.batch_groups = 0;
+        is_cut |= pairs[2 * i] < 0 || pairs[2 * i + 1] < 0;
     }
-    if (c.batch_groups != 1 || fgi_statement_value(s, "window_reversal") != NULL)
+    if (is_cut || c.batch_groups != 1)
         refuse(g, s, " with these options");
     return c;
 }
 
-/* The input with zeros between its elements: the kernel is reversed, and padding counted from the
- * full result. Source: ONNX, "ConvTranspose". */
+/* The input with zeros between its elements: padding is counted from the full result. Source: ONNX,
+ * "ConvTranspose". */
 static const char *conv_transpose(graph *g, const statement *s, const convolution *c,
                                   const char *const *in)
 {
     const int spatial = c->rank - 2;
-    int64_t order[FG_MAX_RANK] = {1, 0}, axis[FG_MAX_RANK], pads[2 * FG_MAX_RANK];
+    int64_t order[FG_MAX_RANK] = {1, 0}, pads[2 * FG_MAX_RANK], more[FG_MAX_RANK];
     for (int i = 0; i < spatial; i++) {
         const int64_t reach = (s->in_type[1].dim[c->kernel[2 + i]] - 1) * c->dilation[i];
-        order[2 + i] = axis[i] = 2 + i;
+        const int64_t end = reach - c->pad[spatial + i];
+        order[2 + i] = 2 + i;
         pads[i] = reach - c->pad[i];
-        pads[spatial + i] = reach - c->pad[spatial + i];
-        if (c->stride[i] != 1 || c->groups != 1 || pads[spatial + i] < 0)
+        pads[spatial + i] = end > 0 ? end : 0;
+        more[i] = end < 0 ? -end : 0;
+        if (c->stride[i] != 1 || c->groups != 1 || pads[i] < 0 || more[i] >= c->gap[i])
             refuse(g, s, " with these options");
     }
-    const char *kernel = reversed(g, fgi_onnx_transpose(g, in[1], c->rank, order), spatial, axis);
+    const char *kernel = fgi_onnx_transpose(g, in[1], c->rank, order);
     fgi_onnx_node *node = fgi_onnx_add(g, "ConvTranspose", 2, (const char *[]){in[0], kernel});
     fgi_onnx_set_integers(g, node, "strides", spatial, c->gap);
     fgi_onnx_set_integers(g, node, "dilations", spatial, c->dilation);
     fgi_onnx_set_integers(g, node, "pads", 2 * spatial, pads);
+    fgi_onnx_set_integers(g, node, "output_padding", spatial, more);
     return fgi_onnx_result(node);
 }
 
@@ -461,11 +465,13 @@ static void convolve(graph *g, const statement *s, const rule *unused)
 {
     const convolution c = read_convolution(g, s);
     const int spatial = c.rank - 2;
-    int64_t back[FG_MAX_RANK] = {0};
+    int64_t back[FG_MAX_RANK] = {0}, axis[FG_MAX_RANK] = {2, 3, 4};
     if (g->status != FG_OK)
         return;
     const char *in[] = {fgi_onnx_transpose(g, in_whole(g, s, 0), c.rank, c.x),
                         fgi_onnx_transpose(g, in_whole(g, s, 1), c.rank, c.kernel)};
+    if (c.is_reversed != c.is_transposed) /* ONNX's transposed one reverses the kernel */
+        in[1] = reversed(g, in[1], spatial, axis);
     const char *y;
     if (c.is_transposed) {
         y = conv_transpose(g, s, &c, in);

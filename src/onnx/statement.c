@@ -52,16 +52,14 @@ static const char *read_operands(const char *at, fgi_statement *out)
     return at;
 }
 
-/* The region after "({": its only operation, or "?". */
+/* The region after "({": its only operation, or nothing. */
 static const char *read_region(const char *at, fgi_statement *out)
 {
     const char *end = strstr(at, "\n    })"), *first = strstr(at, "\"stablehlo.");
     const char *second = first != NULL ? strstr(first + 1, "\"stablehlo.") : NULL;
     if (end == NULL || first == NULL || second == NULL || second > end ||
-        strncmp(second, "\"stablehlo.return", 17) != 0 || strncmp(end + 7, ", {", 3) == 0) {
-        out->body[0] = '?';
+        strncmp(second, "\"stablehlo.return", 17) != 0 || strncmp(end + 7, ", {", 3) == 0)
         return end != NULL ? end + 7 : at + strlen(at);
-    }
     (void)copy_until(first + 11, "\"", out->body, sizeof out->body);
     return end + 7;
 }
@@ -93,8 +91,9 @@ static const char *read_types(const char *at, fgi_statement *out)
     if (at == NULL)
         return "";
     at = read_type(at, &out->type);
-    if (strncmp(at, " loc(\"", 6) == 0)
-        at = copy_until(at + 6, "\"", out->place, sizeof out->place);
+    const char *place = strstr(at, " loc(\"");
+    if (place != NULL && place < at + strcspn(at, "\n"))
+        at = copy_until(place + 6, "\"", out->place, sizeof out->place);
     return at;
 }
 

@@ -6,12 +6,12 @@
 
 #include <fulgurite/dtype.h>
 
-enum { FGI_STATEMENT_INPUTS = 32, FGI_STATEMENT_NAME = 64 };
+enum { FGI_STATEMENT_INPUTS = 64, FGI_STATEMENT_NAME = 64 };
 
 /* %result = "stablehlo.name"(%in...) {attributes} : (types) -> type loc("place"...). */
 typedef struct fgi_statement {
-    char name[FGI_STATEMENT_NAME];      /* "add"; "return" at the end of the function */
-    char body[FGI_STATEMENT_NAME];      /* the only operation in the region; "": no region */
+    char name[FGI_STATEMENT_NAME]; /* "add"; "return" at the end of the function */
+    char body[FGI_STATEMENT_NAME]; /* the only operation in the region; "": others, or no region */
     char place[2 * FGI_STATEMENT_NAME]; /* "blocks.0.attn/matmul"; "": none */
     const char *attributes, *end;       /* of the attributes */
     uint32_t result, in[FGI_STATEMENT_INPUTS];
@@ -25,7 +25,7 @@ bool fgi_statement_next(const char **at, fgi_statement *out);
 /* The integers of an attribute "key = array<i64: 1, 2>", "[1, 2]", "dense<[[1, 2]]>" or "1";
  * returns how many, at most `most`; 0 if there is none. */
 int fgi_statement_integers(const fgi_statement *s, const char *key, int most, int64_t *out);
-/* Where the value of an attribute begins; NULL: it is not there. */
+/* Where the value of an attribute begins; NULL: missing. */
 const char *fgi_statement_value(const fgi_statement *s, const char *key);
 
 #endif

@@ -1,13 +1,14 @@
 /* test_nn_models.c - models compared with those of transformers and timm in tiny configurations:
  * names and shapes of variables in files, logits, gradients, 50 steps of AdamW from the same
- * weights, and sampling with a key/value cache.
- * Recorded by tests/golden/nn/record_models.py.
+ * weights, and sampling with a key/value cache. Recorded by tests/golden/nn/record_models.py.
+ * tests/golden/onnx/check_models.py runs the files of each_model_is_an_onnx_model in ONNX Runtime.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include <fulgurite/optim.h>
 #include <fulgurite/transformer.h>
+#include <fulgurite/weights.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,6 +253,31 @@ static void models_are_those_of_their_libraries(void **state)
     }
 }
 
+static fg_tensor forward(void *self, fg_tensor x)
+{
+    const bool is_image = fg_tensor_type(x)->rank == 4;
+    return fg_model_apply(self, is_image ? fg_permute(x, (const int[]){0, 2, 3, 1}) : x);
+}
+
+/* Of models with recorded logits. */
+static void each_model_is_an_onnx_model(void **state)
+{
+    const char *kept = getenv("FGT_ONNX"), *folder = kept != NULL ? kept : fgt_temp_folder();
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        net n;
+        char file[64];
+        begin(&n, &rows[i]);
+        const fg_type image = {FG_F32, 3, {3, n.row->side, n.row->side}},
+                      tokens = {FG_S32, 1, {LENGTH}};
+        (void)snprintf(file, sizeof file, "%s.onnx", n.row->name);
+        fgt_ok(fg_module_save_onnx(n.root, fgt_path(folder, file), forward, n.model,
+                                   &(fg_onnx_options){.input = n.row->side > 0 ? image : tokens},
+                                   &err));
+        end(&n);
+    }
+}
+
 /* The logits of `count` tokens of each sequence, after `first` tokens that the cache contains. */
 static void sample(net *n, fg_kv_cache *cache, int first, int count)
 {
@@ -364,6 +390,7 @@ static int close_all(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_are_those_of_their_libraries),
+    cmocka_unit_test(each_model_is_an_onnx_model),
     cmocka_unit_test(a_cache_replaces_earlier_tokens),
     cmocka_unit_test(documents_are_separate),
     cmocka_unit_test(published_names_are_those_of_files),

@@ -236,7 +236,11 @@ static void other_exports(void **state)
          "model.width is 2: expected 64, the only value that resnet18 of timm has"},
         {1, "stem --format=hf", "model.stem is small: expected imagenet"},
         {1, "export.safetensors --format=hf", "contains no configuration"},
-        {2, "step --format=keras", "--format is 'keras': expected hf|timm|safetensors"},
+        {1, "export.safetensors --format=onnx", "contains no configuration"},
+        {0, "step --format=onnx",
+         "input pixel_values f32[3,16,16] with a batch dimension in front"},
+        {0, "step --format=onnx", "\"mean\": [0.485, 0.456, 0.406], \"std\""},
+        {2, "step --format=keras", "--format is 'keras': expected hf|timm|onnx|safetensors"},
     };
     const char *folder = fgt_temp_folder();
     save_recorded(folder, "width: 2, stem: small");

@@ -226,6 +226,17 @@ static void by_fg_training_options(fg_error *err)
     fg_module_destroy(root);
 }
 
+static fg_tensor itself(void *self, fg_tensor x) { return x; }
+
+static void by_fg_onnx_options(fg_error *err)
+{
+    NEWER(fg_onnx_options, 0);
+    fg_module *root = root_of();
+    o.input.dtype = FG_F32;
+    assert_int_equal(fg_module_save_onnx(root, "nowhere", itself, NULL, &o, err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
 static void by_fg_mesh_options(fg_error *err)
 {
     NEWER(fg_mesh_options, .axes = {{.size = 0}});
@@ -446,6 +457,7 @@ static const reserved_row refused[] = {
     ROW(fg_trainer_divergence),
     ROW(fg_trainer_hang),
     ROW(fg_training_options),
+    ROW(fg_onnx_options),
     ROW(fg_variable_options),
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */

@@ -15,6 +15,7 @@
 #include "recipe/config/config.h"
 #include "recipe/folder/run_dir.h"
 #include "recipe/folder/run_origin.h"
+#include "recipe/published/published.h"
 #include "recipe/run/run_schema.h"
 #include "report/reports.h"
 #include "base/buf.h"
@@ -281,6 +282,13 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
 void fgi_run_put_predictions(const fg_recipe *r, fgi_prediction_format format, fgi_buf *out);
 /* Whether predictions are written while they arrive. */
 bool fgi_run_has_predict_file(const fg_recipe *r);
+
+/* ---- ONNX (run_onnx.c) ----------------------------------------------------------------------- */
+
+/* Writes the model of a checkpoint as an ONNX model, for prepared samples, with the weights that
+ * evaluations use. Errors: FG_EINVAL (no configuration), those of fg_module_save_onnx. */
+fg_status fgi_run_export_onnx(const fgi_run_origin *origin, const char *path,
+                              const fgi_published_say *say, fg_error *err);
 
 /* ---- texts (run_sample.c) -------------------------------------------------------------------- */
 

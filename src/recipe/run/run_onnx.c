@@ -1,0 +1,151 @@
+/* run_onnx.c - writes the model of a checkpoint as an ONNX model. Preparing the samples is not part
+ * of it: what the input expects is said, and in the file's metadata.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fulgurite/weights.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/temporary.h"
+#include "input/json_file.h"
+#include "recipe/run/run.h"
+
+enum { MOST_METADATA = 16 };
+
+typedef struct export
+{
+    fgi_run_schema schema;
+    fgi_run_task task;
+    fg_module *root;
+    fg_type input; /* of one sample, in ONNX's layout */
+    bool is_image; /* [C, H, W] */
+    char *text[MOST_METADATA];
+    const char *metadata[2 * MOST_METADATA + 1];
+    size_t count;
+}
+export;
+
+/* Images as ONNX and PyTorch have them, and token indices of 64 bits. */
+static fg_tensor forward(void *self, fg_tensor x)
+{
+    const export *e = self;
+    if (e->is_image)
+        x = fg_permute(x, (const int[]){0, 2, 3, 1});
+    return fg_model_apply(e->task.model,
+                          e->task.model_entry->takes_tokens ? fg_cast(x, FG_S32) : x);
+}
+
+static void find_input(export *e)
+{
+    const fg_type *type = &e->task.input;
+    e->is_image = type->rank == 3;
+    e->input = *type;
+    e->input.dtype = e->task.model_entry->takes_tokens ? FG_S64 : FG_F32;
+    for (int i = 0; i < 3 && e->is_image; i++)
+        e->input.dim[i] = type->dim[(i + 2) % 3];
+}
+
+/* The weights that evaluations use, through a file for a moment. */
+static fg_status load(export *e, const fgi_run_origin *origin, const char *path,
+                      const fgi_published_say *say, fg_error *err)
+{
+    char *file = fgi_temporary_name(path, "tmp");
+    if (file == NULL)
+        return fgi_no_memory(err);
+    fg_status status = fgi_published_export(origin, "safetensors", file, say, err);
+    if (status == FG_OK)
+        status = fg_module_load(e->root, file, NULL, NULL, err);
+    (void)unlink(file);
+    fgi_free(file);
+    return status;
+}
+
+/* What docs/formats.md says of data.json, but for the tokenizer. */
+static fg_status describe(export *e, const json_t *data, fg_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)data, key, value)
+    {
+        if (json_is_null(value) || strcmp(key, "tokenizer") == 0 || e->count == MOST_METADATA)
+            continue;
+        char *text = json_is_string(value)
+                         ? fgi_strdup(json_string_value(value))
+                         : fgi_json_text(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+        if (text == NULL)
+            return fgi_no_memory(err);
+        e->metadata[2 * e->count] = key;
+        e->metadata[2 * e->count + 1] = e->text[e->count] = text;
+        e->count++;
+    }
+    return FG_OK;
+}
+
+static void say_input(const export *e, const fg_onnx_options *o, const json_t *data,
+                      const fgi_published_say *say)
+{
+    fgi_buf line = {0};
+    char type[96];
+    const json_t *prepared = json_object_get(data, "preprocessing");
+    char *text = fgi_json_text(prepared, JSON_REAL_PRECISION(6));
+    fgi_buf_printf(&line, "ONNX opset 18: input %s %s with a batch dimension in front; ",
+                   o->input_name, fg_type_format(&e->input, type, sizeof type));
+    if (e->task.model_entry->takes_tokens)
+        fgi_buf_puts(&line, "its length is fixed");
+    else
+        fgi_buf_printf(&line, "expects samples prepared as metadata_props say: preprocessing %s",
+                       text != NULL ? text : "");
+    if (line.data != NULL)
+        say->line(say->self, line.data);
+    fgi_free(text);
+    fgi_buf_fini(&line);
+}
+
+static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char *path,
+                            const fgi_published_say *say, fg_error *err)
+{
+    if (origin->c == NULL || origin->data == NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: contains no configuration, so its model is not known\n"
+                        "--format=safetensors writes the tensors alone",
+                        fg_ckpt_path(origin->ckpt));
+    FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(origin->ckpt), origin->data, &e->schema, err));
+    FGI_TRY(fgi_run_task_init(origin->c, &e->schema, &e->task, err));
+    FGI_TRY(fg_module_create(NULL, 0, &e->root, err));
+    e->task.task.ops->build(e->task.task.self, e->root);
+    FGI_TRY(fg_module_error(e->root, err));
+    FGI_TRY(load(e, origin, path, say, err));
+    find_input(e);
+    json_t *data = fgi_run_task_describe(&e->task);
+    fg_status status = describe(e, data, err);
+    const fg_onnx_options options = {
+        .input = e->input,
+        .input_name = e->is_image                         ? "pixel_values"
+                      : e->task.model_entry->takes_tokens ? "input_ids"
+                                                          : "input",
+        .output_name = strcmp(e->task.c->task, "regression") == 0 ? "prediction" : "logits",
+        .metadata = e->metadata};
+    if (status == FG_OK)
+        status = fg_module_save_onnx(e->root, path, forward, e, &options, err);
+    if (status == FG_OK)
+        say_input(e, &options, data, say);
+    json_decref(data);
+    return status;
+}
+
+fg_status fgi_run_export_onnx(const fgi_run_origin *origin, const char *path,
+                              const fgi_published_say *say, fg_error *err)
+{
+    export e = {.count = 0};
+    const fg_status status = write_onnx(&e, origin, path, say, err);
+    for (size_t i = 0; i < e.count; i++)
+        fgi_free(e.text[i]);
+    fg_module_destroy(e.root);
+    fgi_run_task_fini(&e.task);
+    fgi_run_schema_fini(&e.schema);
+    return status;
+}
