@@ -72,7 +72,7 @@ static char *copy_text(fgi_onnx_graph *g, const char *text)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *operator, int count,
+fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *op_type, int count,
                             const char *const *in)
 {
     fgi_onnx_node *node = room(g, sizeof *node);
@@ -90,7 +90,7 @@ fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *operator, int count,
     node->n_output = 1;
     node->output = &names[count];
     node->name = name;
-    node->op_type = (char *)operator;
+    node->op_type = (char *)op_type;
     APPEND(g, nodes, node_count, node_capacity, node);
     return node;
 }
@@ -100,9 +100,9 @@ const char *fgi_onnx_result(const fgi_onnx_node *node)
     return node != NULL ? node->output[0] : "";
 }
 
-const char *fgi_onnx_put(fgi_onnx_graph *g, const char *operator, int count, const char *const *in)
+const char *fgi_onnx_put(fgi_onnx_graph *g, const char *op_type, int count, const char *const *in)
 {
-    return fgi_onnx_result(fgi_onnx_add(g, operator, count, in));
+    return fgi_onnx_result(fgi_onnx_add(g, op_type, count, in));
 }
 
 /* A new attribute of the node, which has room for few. */

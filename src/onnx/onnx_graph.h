@@ -40,10 +40,10 @@ void fgi_onnx_graph_fini(fgi_onnx_graph *g);
 void fgi_onnx_fail(fgi_onnx_graph *g, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
 
 /* A node with one result, node->output[0], named after the place. */
-fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *operator, int count,
+fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *op_type, int count,
                             const char *const *in);
 /* The same without attributes; returns the result. */
-const char *fgi_onnx_put(fgi_onnx_graph *g, const char *operator, int count, const char *const *in);
+const char *fgi_onnx_put(fgi_onnx_graph *g, const char *op_type, int count, const char *const *in);
 const char *fgi_onnx_result(const fgi_onnx_node *node);
 void fgi_onnx_set_integer(fgi_onnx_graph *g, fgi_onnx_node *node, const char *name, int64_t value);
 void fgi_onnx_set_integers(fgi_onnx_graph *g, fgi_onnx_node *node, const char *name, int count,

@@ -22,8 +22,7 @@ typedef fgi_statement statement;
 typedef struct rule {
     const char *name; /* in StableHLO */
     void (*put)(graph *g, const statement *s, const struct rule *row);
-    const char *operator, *
-        then; /* of ONNX; the second one is applied to the result of the first */
+    const char *op_type, *then; /* of ONNX; the second one is applied to the result of the first */
 } rule;
 
 static void refuse(graph *g, const statement *s, const char *why)
@@ -63,19 +62,17 @@ static void pointwise(graph *g, const statement *s, const rule *row)
         for (int k = 0; k < stored.rank && v.stored.rank == stored.rank; k++)
             stored.dim[k] = v.stored.dim[k] > stored.dim[k] ? v.stored.dim[k] : stored.dim[k];
     }
-    const char *result = fgi_onnx_put(g, row->operator, s->in_count, name);
+    const char *result = fgi_onnx_put(g, row->op_type, s->in_count, name);
     if (row->then != NULL)
         result = fgi_onnx_put(g, row->then, 1, &result);
     fgi_onnx_set(g, s->result, result, &s->type, &stored);
 }
 
-/* Of booleans; of integers they are bitwise. */
+/* The second operator is for integers. */
 static void logical(graph *g, const statement *s, const rule *row)
 {
-    if (s->type.dtype == FG_BOOL)
-        pointwise(g, s, row);
-    else
-        refuse(g, s, " of integers");
+    const bool is_bool = s->type.dtype == FG_BOOL;
+    pointwise(g, s, &(rule){.op_type = is_bool ? row->op_type : row->then});
 }
 
 static void compare(graph *g, const statement *s, const rule *unused)
@@ -105,13 +102,13 @@ static void convert(graph *g, const statement *s, const rule *unused)
     fgi_onnx_set(g, s->result, cast(g, v.name, s->type.dtype), &s->type, &v.stored);
 }
 
-/* operator(x, 1) before or after another operation: log(1 + x), exp(x) - 1. */
-static const char *with_one(graph *g, const statement *s, const char *operator, const char * x)
+/* op_type(x, 1) before or after another operation: log(1 + x), exp(x) - 1. */
+static const char *with_one(graph *g, const statement *s, const char *op_type, const char *x)
 {
     double room;
     fgi_number_put(s->type.dtype, &room, 0, 1);
     const char *in[] = {x, fgi_onnx_constant(g, &(fg_type){.dtype = s->type.dtype}, &room)};
-    return fgi_onnx_put(g, operator, 2, in);
+    return fgi_onnx_put(g, op_type, 2, in);
 }
 
 static void log_plus_one(graph *g, const statement *s, const rule *unused)
@@ -551,7 +548,7 @@ static void reduce_window(graph *g, const statement *s, const rule *unused)
 static const rule rules[] = {
     {"abs", pointwise, "Abs", NULL},
     {"add", pointwise, "Add", NULL},
-    {"and", logical, "And", NULL},
+    {"and", logical, "And", "BitwiseAnd"},
     {"broadcast_in_dim", broadcast, NULL, NULL},
     {"ceil", pointwise, "Ceil", NULL},
     {"compare", compare, NULL, NULL},
@@ -575,8 +572,8 @@ static const rule rules[] = {
     {"minimum", pointwise, "Min", NULL},
     {"multiply", pointwise, "Mul", NULL},
     {"negate", pointwise, "Neg", NULL},
-    {"not", logical, "Not", NULL},
-    {"or", logical, "Or", NULL},
+    {"not", logical, "Not", "BitwiseNot"},
+    {"or", logical, "Or", "BitwiseOr"},
     {"pad", pad, NULL, NULL},
     {"power", pointwise, "Pow", NULL},
     {"reduce", reduce, NULL, NULL},
@@ -593,7 +590,7 @@ static const rule rules[] = {
     {"subtract", pointwise, "Sub", NULL},
     {"tanh", pointwise, "Tanh", NULL},
     {"transpose", transpose, NULL, NULL},
-    {"xor", logical, "Xor", NULL},
+    {"xor", logical, "Xor", "BitwiseXor"},
 };
 
 static void put_statement(graph *g, const statement *s)

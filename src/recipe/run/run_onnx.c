@@ -115,6 +115,8 @@ static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char 
                         fg_ckpt_path(origin->ckpt));
     FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(origin->ckpt), origin->data, &e->schema, err));
     FGI_TRY(fgi_run_task_init(origin->c, &e->schema, &e->task, err));
+    if (fg_option_find(e->task.model_values, "query_chunk") != NULL) /* only saves memory */
+        FGI_TRY(fg_option_set(e->task.model_values, "query_chunk", "0", NULL, err));
     FGI_TRY(fg_module_create(NULL, 0, &e->root, err));
     e->task.task.ops->build(e->task.task.self, e->root);
     FGI_TRY(fg_module_error(e->root, err));
