@@ -371,11 +371,12 @@ typedef struct fg_loss_entry {
  *   llama    a language model: pre-norm blocks with RMS norm, rotary positions, grouped-query
  *            attention and an MLP with a SiLU gate. Variables:
  *            "model.layers.0.self_attn.q_proj.weight". Source: Touvron et al. 2023, "Llama 2";
- *   transformers' LlamaForCausalLM. bert     classes of texts: post-norm blocks over all tokens
- *            except padding; the first token's output passes a linear layer, tanh and the
- *            classifier. Variables: "bert.encoder.layer.0.attention.self.query.weight". Source:
- *            Devlin et al. 2019, "BERT"; transformers' BertForSequenceClassification with token
- *   type 0. vit, vit_tiny, vit_small, vit_base, vit_large
+ *            transformers' LlamaForCausalLM.
+ *   bert     classes of texts: post-norm blocks over all tokens except padding; the first token's
+ *            output passes a linear layer, tanh and the classifier. Variables:
+ *            "bert.encoder.layer.0.attention.self.query.weight". Source: Devlin et al. 2019, "BERT";
+ *            transformers' BertForSequenceClassification with token type 0.
+ *   vit, vit_tiny, vit_small, vit_base, vit_large
  *            vision transformers, for images whose sides are multiples of the patch size: pre-norm
  *            blocks over a class token and the patches, with learned positions. Variables:
  *            "blocks.0.attn.qkv.weight". Source: Dosovitskiy et al. 2021, "An image is worth 16x16
@@ -384,6 +385,12 @@ typedef struct fg_loss_entry {
  *            followed by layer norm and an MLP of every pixel. Variables:
  *            "stages.0.blocks.0.conv_dw.weight". Source: Liu et al. 2022, "A ConvNet for the
  *            2020s"; timm's ConvNeXt.
+ *   unet     values for each pixel of an image: the outputs are those of all pixels, height x width
+ *            x channels, in this order. A contracting path of 3x3 convolutions (two for each size,
+ *            with batch norm and ReLU) and max pooling, and an expanding one of 2x2 transposed
+ *            convolutions, which also gets the features of the same size. Variables:
+ *            "down1.maxpool_conv.1.double_conv.0.weight". Source: Ronneberger et al. 2015, "U-Net",
+ *            with padded convolutions.
  *
  * `fulgurite help config` lists their options as keys of the section model. A model belongs to its
  * tree, as a layer does. */

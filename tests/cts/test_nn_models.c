@@ -28,18 +28,20 @@ typedef struct row {
     const char *name, *options;
     int64_t side;          /* of images; 0: tokens */
     bool classifies_texts; /* one label for each sequence of tokens */
+    int64_t outputs;       /* 0: CLASSES */
 } row;
 
 static const row rows[] = {
-    {"gpt2", "{layers: 2, width: 16, heads: 2, length: 8, dropout: 0}", 0, false},
-    {"llama", "{layers: 2, width: 16, heads: 4, kv_heads: 2, intermediate: 24}", 0, false},
+    {"gpt2", "{layers: 2, width: 16, heads: 2, length: 8, dropout: 0}", 0, false, 0},
+    {"llama", "{layers: 2, width: 16, heads: 4, kv_heads: 2, intermediate: 24}", 0, false, 0},
     {"bert",
      "{vocabulary: 11, layers: 2, width: 16, heads: 4, intermediate: 32, length: 8, dropout: 0}", 0,
-     true},
-    {"vit", "{patch: 8, layers: 2, width: 16, heads: 2}", 16, false},
-    {"convnext", "{depths: [1, 1, 2, 1], widths: [8, 12, 16, 20]}", 32, false},
-    {"efficientnet", "{width_factor: 0.25, depth_factor: 0.4}", 64, false},
-    {"mobilenet_v3_small", NULL, 32, false},
+     true, 0},
+    {"vit", "{patch: 8, layers: 2, width: 16, heads: 2}", 16, false, 0},
+    {"convnext", "{depths: [1, 1, 2, 1], widths: [8, 12, 16, 20]}", 32, false, 0},
+    {"efficientnet", "{width_factor: 0.25, depth_factor: 0.4}", 64, false, 0},
+    {"mobilenet_v3_small", NULL, 32, false, 0},
+    {"unet", "{width: 4, depth: 2}", 10, false, 10 * 10 * 2},
 };
 
 /* ---- counted numbers
@@ -154,11 +156,12 @@ static void begin(net *n, const row *r)
     fgt_ok(fg_module_create(NULL, 0, &n->root, &err));
     fgt_ok(fg_trace_create(client, &n->trace, &err));
     n->model = fg_model_create(
-        n->root,
-        &(fg_model_options){.name = r->name,
-                            .input = r->side > 0 ? image : tokens,
-                            .outputs = r->side == 0 && !r->classifies_texts ? VOCABULARY : CLASSES,
-                            .options = r->options});
+        n->root, &(fg_model_options){.name = r->name,
+                                     .input = r->side > 0 ? image : tokens,
+                                     .outputs = r->outputs > 0                         ? r->outputs
+                                                : r->side == 0 && !r->classifies_texts ? VOCABULARY
+                                                                                       : CLASSES,
+                                     .options = r->options});
     fgt_ok(fg_module_error(n->root, &err));
     set_variables(n);
     make_batch(n);
@@ -325,7 +328,7 @@ static void documents_are_separate(void **state)
         "{layers: 2, width: 16, heads: 4, kv_heads: 2, intermediate: 24, document_end: 10}"};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        const row r = {rows[i].name, options[i], 0, false};
+        const row r = {rows[i].name, options[i], 0, false, 0};
         float got[2][LENGTH * VOCABULARY];
         fg_error err = {0};
         fg_array *y[2];

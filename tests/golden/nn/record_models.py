@@ -134,6 +134,62 @@ def image_models(out):
                                                       depth_multiplier=0.4, num_classes=CLASSES)
     images("efficientnet", 64, tiny, curve=False)
     images("mobilenet_v3_small", 32, timm.create_model("mobilenetv3_small_100", num_classes=CLASSES), gradient=False)
+    images("unet", 10, UNet(2, 4, 2), curve=False)
+
+
+class Pair(torch.nn.Module):
+    """Two 3x3 convolutions, in an attribute of the usual name."""
+
+    def __init__(self, inner, outer):
+        super().__init__()
+        units = [[torch.nn.Conv2d(n, outer, 3, padding=1, bias=False), torch.nn.BatchNorm2d(outer), torch.nn.ReLU()]
+                 for n in (inner, outer)]
+        self.double_conv = torch.nn.Sequential(*units[0], *units[1])
+
+    def forward(self, x):
+        return self.double_conv(x)
+
+
+class Down(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.maxpool_conv = torch.nn.Sequential(torch.nn.MaxPool2d(2), Pair(width, 2 * width))
+
+    def forward(self, x):
+        return self.maxpool_conv(x)
+
+
+class Up(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.conv = torch.nn.ConvTranspose2d(width, width // 2, 2, stride=2), Pair(width, width // 2)
+
+    def forward(self, x, skipped):
+        x = self.up(x)
+        rows, columns = (a - b for a, b in zip(skipped.shape[2:], x.shape[2:]))
+        x = torch.nn.functional.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
+        return self.conv(torch.cat([skipped, x], 1))
+
+
+class UNet(torch.nn.Module):
+    """Logits of all pixels, [N, H W C]."""
+
+    def __init__(self, channels, width, depth):
+        super().__init__()
+        self.depth, self.inc, self.outc = depth, Pair(3, width), torch.nn.Module()
+        for i in range(depth):
+            setattr(self, f"down{i + 1}", Down(width << i))
+            setattr(self, f"up{i + 1}", Up(width << (depth - i)))
+        self.outc.conv = torch.nn.Conv2d(width, channels, 1)
+
+    def forward(self, x):
+        path = [self.inc(x)]
+        for i in range(self.depth):
+            path.append(getattr(self, f"down{i + 1}")(path[-1]))
+        x = path.pop()
+        for i in range(self.depth):
+            x = getattr(self, f"up{i + 1}")(x, path.pop())
+        return self.outc.conv(x).permute(0, 2, 3, 1).flatten(1)
 
 
 def published_names(out):
