@@ -72,8 +72,8 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
     if (shape->outputs % pixels != 0) {
         (void)fgi_module_fail(root, FG_EINVAL,
                               "unet: %" PRId64 " outputs for images of %" PRId64 "x%" PRId64
-                              " pixels: expected values for each pixel\nset task: segmentation, or "
-                              "use targets of the same height and width",
+                              " pixels: expected values for each pixel, as targets of the "
+                              "same height and width have",
                               shape->outputs, image[0], image[1]);
         return;
     }

@@ -63,8 +63,8 @@ static void parameters(const effect *e, const char *folder)
     fgi_run_task_fini(&task);
 }
 
-/* The program of a model for tokens or for images of 32 x 32 pixels, in training, and of the
- * gradient by its first variable. */
+/* The program of a model for tokens or for images of 32 x 32 pixels, with as many outputs, in
+ * training, and of the gradient by its first variable. */
 static char *program_of(const char *name, const char *options)
 {
     fg_error err = {0};
@@ -75,10 +75,11 @@ static char *program_of(const char *name, const char *options)
     const fg_type image = {FG_F32, 3, {32, 32, 3}}, tokens = {FG_S32, 1, {8}};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     fgt_ok(fg_trace_create(NULL, &trace, &err));
-    const fg_model *model = fg_model_create(
-        root,
-        &(fg_model_options){
-            .name = name, .input = is_text ? tokens : image, .outputs = 3, .options = options});
+    const fg_model *model =
+        fg_model_create(root, &(fg_model_options){.name = name,
+                                                  .input = is_text ? tokens : image,
+                                                  .outputs = 32 * 32,
+                                                  .options = options});
     fgt_ok(fg_module_error(root, &err));
     fg_trace_set_training(trace, true);
     const fg_tensor x = is_text ? fg_zeros(trace, FG_S32, FG_DIMS(2, 8))
@@ -470,6 +471,7 @@ const effect effects_model[] = {
     {"model.depth_factor", "{depth_factor: 1.8}", changes_program, .train = "efficientnet"},
     {"model.depths", "{depths: [3, 3, 27, 3]}", changes_program, .train = "convnext"},
     {"model.widths", "{widths: [40, 80, 160, 320]}", changes_program, .train = "convnext"},
+    {"model.depth", "{depth: 3}", changes_program, .train = "unet"},
     {"model.stem", RESNET "resnet18 --model.stem=small", parameters,
      .count = 11689512 - (49 - 9) * 3 * 64},
     /* The sum of 9 c_in c_out + 2 c_out over the convolutions, of 8, 16, 32 and 64 channels. */

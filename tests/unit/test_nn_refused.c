@@ -57,6 +57,7 @@ static const struct {
     {"efficientnet", "{width_factor: 1.4, depth_factor: 1.8}", 1000, 224, 19341616},
     {"mobilenet_v3_large", NULL, 1000, 224, 5483032},
     {"mobilenet_v3_small", NULL, 1000, 224, 2542856},
+    {"unet", NULL, 2 * 64 * 64, 64, 31037698},
     {"gpt2", NULL, 50257, 0, 124439808},
     {"bert", "{length: 512}", 2, 0, 109483778},
     {"llama", "{layers: 16, width: 2048, heads: 32, kv_heads: 8, intermediate: 8192, tied: true}",
@@ -113,6 +114,15 @@ static const struct {
      {FG_F32, 3, {28, 28, 3}},
      "vit: images of 28x28 pixels: expected multiples of the patch size, 16\n"
      "set data.size, or model.patch"},
+    {"unet",
+     NULL,
+     {FG_F32, 3, {32, 16, 3}},
+     "unet: 3 outputs for images of 32x16 pixels: expected values for each pixel, as targets of "
+     "the same height and width have"},
+    {"unet",
+     "{depth: 5}",
+     {FG_F32, 3, {32, 16, 3}},
+     "images of 32x16 pixels: expected at least 32\nset data.size"},
     {"convnext",
      NULL,
      {FG_F32, 3, {28, 28, 3}},
