@@ -374,8 +374,8 @@ typedef struct fg_loss_entry {
  *            transformers' LlamaForCausalLM.
  *   bert     classes of texts: post-norm blocks over all tokens except padding; the first token's
  *            output passes a linear layer, tanh and the classifier. Variables:
- *            "bert.encoder.layer.0.attention.self.query.weight". Source: Devlin et al. 2019, "BERT";
- *            transformers' BertForSequenceClassification with token type 0.
+ *            "bert.encoder.layer.0.attention.self.query.weight". Source: Devlin et al. 2019,
+ *            "BERT"; transformers' BertForSequenceClassification with token type 0.
  *   vit, vit_tiny, vit_small, vit_base, vit_large
  *            vision transformers, for images whose sides are multiples of the patch size: pre-norm
  *            blocks over a class token and the patches, with learned positions. Variables:

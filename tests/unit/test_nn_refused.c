@@ -117,7 +117,7 @@ static const struct {
     {"unet",
      NULL,
      {FG_F32, 3, {32, 16, 3}},
-     "unet: 3 outputs for images of 32x16 pixels: expected values for each pixel, as targets of "
+     "unet: 2 outputs for images of 32x16 pixels: expected values for each pixel, as targets of "
      "the same height and width have"},
     {"unet",
      "{depth: 5}",
