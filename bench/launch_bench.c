@@ -1,4 +1,5 @@
-/* launch_bench.c - steps per second of a small MLP, by the steps per launch.
+/* launch_bench.c - steps per second of a small MLP, by the steps per launch, with batches that are
+ * uploaded and with data that stay on the device (resident).
  * usage: launch_bench [STEPS [STEPS_PER_LAUNCH...]]
  *
  * 64-32-10 units, batch size 32, Adam, f32, 1,797 shuffled samples in memory: the size of
@@ -65,8 +66,8 @@ typedef struct times {
     double cpu_s, wall_s;
 } times;
 
-static fg_status train(fg_client *client, fg_dataset *data, int64_t steps, int64_t per_launch,
-                       times *out, fg_error *err)
+static fg_status train(fg_client *client, const fg_fit_data *data, int64_t steps,
+                       int64_t per_launch, times *out, fg_error *err)
 {
     struct mlp model;
     const fg_task task = {.name = "digits", .self = &model, .ops = &ops};
@@ -76,8 +77,7 @@ static fg_status train(fg_client *client, fg_dataset *data, int64_t steps, int64
     fg_status status = fg_trainer_create(&options, &trainer, err);
     const times begin = {now(CLOCK_PROCESS_CPUTIME_ID), now(CLOCK_MONOTONIC)};
     if (status == FG_OK)
-        status = fg_trainer_fit(trainer, &task,
-                                &(fg_fit_data){.train = data, .global_batch_size = 32}, err);
+        status = fg_trainer_fit(trainer, &task, data, err);
     if (status == FG_OK) {
         out->cpu_s = now(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu_s;
         out->wall_s =
@@ -88,16 +88,18 @@ static fg_status train(fg_client *client, fg_dataset *data, int64_t steps, int64
 }
 
 /* Trains for a few steps, which compiles, and then for the steps that are measured. */
-static fg_status measure(fg_client *client, fg_dataset *data, int64_t steps, int64_t per_launch,
-                         fg_error *err)
+static fg_status measure(fg_client *client, const fg_fit_data *data, int64_t steps,
+                         int64_t per_launch, fg_error *err)
 {
     times t = {0, 0};
     fg_status status = train(client, data, 2, per_launch, &t, err);
     if (status == FG_OK)
         status = train(client, data, steps, per_launch, &t, err);
     if (status == FG_OK)
-        printf("{\"steps_per_launch\": %lld, \"steps_per_s\": %.0f, \"cpu_us\": %.1f}\n",
-               (long long)per_launch, (double)steps / t.wall_s, t.cpu_s / (double)steps * 1e6);
+        printf("{\"steps_per_launch\": %lld, \"resident\": %s, \"steps_per_s\": %.0f, "
+               "\"cpu_us\": %.1f}\n",
+               (long long)per_launch, data->resident == FG_RESIDENT_TRUE ? "true" : "false",
+               (double)steps / t.wall_s, t.cpu_s / (double)steps * 1e6);
     return status;
 }
 
@@ -106,17 +108,19 @@ int main(int argc, char **argv)
     const int64_t steps = argc > 1 ? strtoll(argv[1], NULL, 10) : 20000;
     const char *const defaults[] = {"1", "8", "32"};
     fg_client *client = NULL;
-    fg_dataset *train = NULL;
+    fg_fit_data data = {.global_batch_size = 32};
     fg_error err = {0};
     fg_status status =
         fg_client_open(&(fg_client_options){.accelerator = "cpu", .devices = "1"}, &client, &err);
     if (status == FG_OK)
-        status = make_data(&train, &err);
+        status = make_data(&data.train, &err);
     const int count = argc > 2 ? argc - 2 : 3;
-    for (int i = 0; i < count && status == FG_OK; i++)
-        status = measure(client, train, steps,
-                         strtoll(argc > 2 ? argv[2 + i] : defaults[i], NULL, 10), &err);
-    fg_dataset_destroy(train);
+    for (int i = 0; i < 2 * count && status == FG_OK; i++) {
+        data.resident = i % 2 == 0 ? FG_RESIDENT_FALSE : FG_RESIDENT_TRUE;
+        status = measure(client, &data, steps,
+                         strtoll(argc > 2 ? argv[2 + i / 2] : defaults[i / 2], NULL, 10), &err);
+    }
+    fg_dataset_destroy(data.train);
     fg_client_close(client);
     return status == FG_OK ? 0 : fg_error_print(&err, argv[0]);
 }

@@ -300,6 +300,16 @@ FG_API FG_MUST_USE fg_status fg_trainer_set_accumulation(fg_trainer *trainer, fg
 FG_API FG_MUST_USE fg_status fg_trainer_add_named_callback(fg_trainer *trainer,
                                                            const char *callback, fg_error *err);
 
+/* Where the samples of training, validation and test are. */
+typedef enum fg_resident {
+    FG_RESIDENT_AUTO = 0, /* as TRUE if the dataset is in memory, its samples do not vary by epoch,
+                             and they take at most an eighth of the memory of each device, which is
+                             not a CPU; otherwise as FALSE */
+    FG_RESIDENT_TRUE,     /* each device has all samples, and a batch is only their numbers. The
+                             results are the same. FG_EUNSUPPORTED if the samples vary by epoch */
+    FG_RESIDENT_FALSE     /* every batch is uploaded */
+} fg_resident;
+
 /* Data for fit, validate, test and predict: each uses its part, the others may be NULL. Datasets
  * are borrowed. A member that is 0 means the default in []. */
 typedef struct fg_fit_data {
@@ -317,6 +327,7 @@ typedef struct fg_fit_data {
     bool drop_last;  /* drop the incomplete batch at the end of an epoch            [false] */
     int64_t shuffle_buffer; /* a training source is shuffled within this many samples, as in
                                fg_loader_options                                           [1] */
+    fg_resident resident;   /* keep the samples on the devices             [FG_RESIDENT_AUTO] */
     uint64_t reserved[2];
 } fg_fit_data;
 

@@ -169,6 +169,7 @@ fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg
         return drop(ops, take_self, status);
     FGI_TRY(create_with(ops, take_self, spec, 0, out, err));
     (*out)->reads_rows = ops->gather == NULL;
+    (*out)->varies = ops->read_epoch != NULL;
     return FG_OK;
 }
 
@@ -240,6 +241,7 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
     dataset->groups = gathered->groups;
     dataset->limit_spares = gathered->limit_spares;
     dataset->reads_rows = true;
+    dataset->varies = true;
     if (gathered->damage == NULL)
         return FG_OK;
     return fgi_dataset_finish(out, fgi_dataset_has_damage(dataset, gathered->damage, err));
@@ -257,6 +259,7 @@ fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, cons
     FGI_TRY(fgi_dataset_create_gathered(gathered, take_self, &spec, out, err));
     (*out)->is_drawn = like->is_drawn;
     (*out)->reads_rows = like->reads_rows;
+    (*out)->varies = like->varies;
     return fgi_dataset_finish(out, fgi_dataset_add_damage(*out, like, err));
 }
 
@@ -288,6 +291,11 @@ const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index)
 {
     const bool has_name = dataset->ops.name != NULL && index >= 0 && index < dataset->count;
     return has_name ? dataset->ops.name(dataset->self, index) : NULL;
+}
+
+bool fgi_dataset_is_constant(const fg_dataset *dataset)
+{
+    return dataset->count >= 0 && !dataset->is_drawn && !dataset->varies;
 }
 
 bool fg_dataset_is_source(const fg_dataset *dataset) { return dataset->source.open != NULL; }

@@ -44,6 +44,7 @@ struct fg_dataset {
     const char **errors; /* by sample: why it could not be read, NULL if it could or was not read
                             yet; in the arena. NULL: such samples are errors */
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
+    bool varies;     /* the values of a sample may depend on the epoch */
     bool reads_rows; /* one row at a time, at any cost; otherwise rows are copied */
     void *self;
     int64_t count; /* -1: not known */
@@ -104,6 +105,11 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
  * fields, classes and cost of a row. */
 fg_status fgi_dataset_derive(const fgi_gathered *gathered, void *take_self, const fg_dataset *like,
                              int64_t count, fg_dataset **out, fg_error *err);
+
+/* The dataset of the samples' numbers, "row": s32[]; there are less than 2^31. */
+fg_status fgi_dataset_row_numbers(const fg_dataset *of, fg_dataset **out, fg_error *err);
+/* Whether each epoch has the same samples with the same values. */
+bool fgi_dataset_is_constant(const fg_dataset *dataset);
 
 /* Reports damage that is noted in self. */
 fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err);

@@ -33,7 +33,7 @@ fgi_image_cut fgi_image_rule_cut(const fgi_image_rule *rule, int64_t epoch, int6
     const fgi_key key = fgi_key_fold(fgi_key_fold(rule->key, (uint64_t)epoch), (uint64_t)index);
     fgi_image_cut cut = {.box = choose_box(rule, key, width, height)};
     cut.is_flipped =
-        o->crop != FG_IMAGE_CROP_CENTER &&
+        fgi_image_rule_is_random(rule) &&
         (double)fgi_rng_uniform(fgi_key_fold_text(key, "flip"), 0) < o->flip_probability;
     return cut;
 }

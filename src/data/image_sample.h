@@ -28,6 +28,11 @@ typedef struct fgi_image_cut {
     bool is_flipped;
 } fgi_image_cut;
 
+/* Whether the cuts of a sample vary by epoch. */
+static inline bool fgi_image_rule_is_random(const fgi_image_rule *rule)
+{
+    return rule->options.crop != FG_IMAGE_CROP_CENTER;
+}
 /* The cut of sample `index` in an epoch, of an image of width x height pixels. */
 fgi_image_cut fgi_image_rule_cut(const fgi_image_rule *rule, int64_t epoch, int64_t index,
                                  int64_t width, int64_t height);

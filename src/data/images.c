@@ -324,6 +324,7 @@ static fg_status name_classes(const fg_catalog *catalog, const char ***out, fg_e
 static fg_status add_functions(images *s, fg_dataset **out, fg_error *err)
 {
     fg_dataset *dataset = *out;
+    dataset->varies = fgi_image_rule_is_random(&s->rule);
     dataset->groups = images_groups;
     dataset->limit_spares = images_limit;
     return fgi_dataset_finish(out, fgi_dataset_has_damage(dataset, &s->damaged.noted, err));

@@ -594,6 +594,9 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
                                   .encoding = &take_s->encoding};
     status = fgi_dataset_create_gathered(&gathered, take_s, &spec, out, err);
     fgi_free((void *)names);
+    if (status == FG_OK)
+        (*out)->varies = fgi_image_rule_is_random(&take_s->rule) ||
+                         (take_s->variant_count > 1 && !take_s->options.first_variant);
     return status;
 }
 

@@ -53,10 +53,9 @@ typedef struct loop {
     const fgi_layout *layout;
     const fg_tensor *outputs;
     fgi_builder b;
-    fgi_value *state;   /* the step's number, the arguments, the words, results that are none */
-    fgi_value *scratch; /* as many */
-    fgi_value *result;  /* of a step */
-    size_t *slot;       /* by result: where it is in the state */
+    fgi_value *state; /* the step's number, the arguments, the words, results that are none */
+    fgi_value *argument, *result; /* of a step */
+    size_t *slot;                 /* by result: where it is in the state */
     size_t arguments, results, states;
 } loop;
 
@@ -112,48 +111,25 @@ static void put_types(fgi_buf *out, size_t count, const fgi_value *value)
     }
 }
 
-/* ^bb0(%9: tensor<i32>, ...): the state within a region. */
-static void enter(loop *l)
+static fgi_value is_more(fgi_builder *b, void *context, const fgi_value *state)
 {
-    fgi_buf_puts(l->b.out, "    ^bb0(");
-    for (size_t i = 0; i < l->states; i++) {
-        l->state[i] = fgi_build_value(&l->b, &l->state[i].type);
-        fgi_buf_printf(l->b.out, "%s%%%" PRIu32 ": ", i == 0 ? "" : ", ", l->state[i].id);
-        fgi_mlir_type(l->b.out, &l->state[i].type);
-    }
-    fgi_buf_puts(l->b.out, "):\n");
-}
-
-static void leave(loop *l, size_t count, const fgi_value *value)
-{
-    fgi_buf_puts(l->b.out, "      \"stablehlo.return\"(");
-    put_values(l->b.out, count, value);
-    fgi_buf_puts(l->b.out, ") : (");
-    put_types(l->b.out, count, value);
-    fgi_buf_puts(l->b.out, ") -> ()\n");
-}
-
-static void put_condition(loop *l)
-{
+    const loop *l = context;
     const int64_t zero = 0, one = 1;
-    enter(l);
-    const fgi_value word = fgi_build_slice(&l->b, l->state[l->arguments], &zero, &one, NULL);
-    const fgi_value scalar = fgi_build_reshape(&l->b, word, 0, NULL);
-    const fgi_value steps =
-        fgi_build(&l->b, &l->state[0].type, "bitcast_convert", NULL, 1, &scalar);
-    const fgi_value is_more = fgi_build_compare(&l->b, "LT", l->state[0], steps);
-    leave(l, 1, &is_more);
+    const fgi_value word = fgi_build_slice(b, state[l->arguments], &zero, &one, NULL);
+    const fgi_value scalar = fgi_build_reshape(b, word, 0, NULL);
+    const fgi_value steps = fgi_build(b, &state[0].type, "bitcast_convert", NULL, 1, &scalar);
+    return fgi_build_compare(b, "LT", state[0], steps);
 }
 
 /* The argument of this step: its batch, its scalars, or the argument itself. */
-static fgi_value of_step(loop *l, size_t i)
+static fgi_value of_step(const loop *l, fgi_builder *b, const fgi_value *state, size_t i)
 {
-    const fgi_value whole = l->state[1 + i], number = l->state[0];
+    const fgi_value whole = state[1 + i], number = state[0];
     if (i == l->layout->argument_count) {
         const int64_t words = (int64_t)l->layout->scalar_count;
-        const fgi_value row = fgi_build_index(&l->b, "multiply", number, words);
-        const fgi_block_start start = {1, {0}, {fgi_build_index(&l->b, "add", row, 1)}};
-        return fgi_build_dynamic_slice(&l->b, whole, &start, &words);
+        const fgi_value row = fgi_build_index(b, "multiply", number, words);
+        const fgi_block_start start = {1, {0}, {fgi_build_index(b, "add", row, 1)}};
+        return fgi_build_dynamic_slice(b, whole, &start, &words);
     }
     if (!is_batch(l->trace, &l->trace->leaves[l->layout->argument_leaf[i]]))
         return whole;
@@ -161,13 +137,13 @@ static fgi_value of_step(loop *l, size_t i)
     int64_t size[FG_MAX_RANK];
     memcpy(size, whole.type.dim, sizeof size);
     size[0] = 1;
-    const fgi_value block = fgi_build_dynamic_slice(&l->b, whole, &start, size);
-    return fgi_build_reshape(&l->b, block, whole.type.rank - 1, whole.type.dim + 1);
+    const fgi_value block = fgi_build_dynamic_slice(b, whole, &start, size);
+    return fgi_build_reshape(b, block, whole.type.rank - 1, whole.type.dim + 1);
 }
 
 /* On the CPU, the step is compiled separately, as in a program without a loop: fused with the loop,
  * a sum may be rounded differently. */
-static void put_call(loop *l, size_t count, const fgi_value *argument)
+static void put_call(const loop *l, size_t count, const fgi_value *argument)
 {
     fgi_buf_puts(l->b.out, "    ");
     put_values(l->b.out, l->results, l->result);
@@ -183,52 +159,32 @@ static void put_call(loop *l, size_t count, const fgi_value *argument)
     fgi_buf_puts(l->b.out, ")\n");
 }
 
-static void put_step(loop *l)
+static void run_step(fgi_builder *b, void *context, fgi_value *state)
 {
+    const loop *l = context;
     const size_t count = l->layout->argument_count + (l->layout->scalar_count > 0);
-    enter(l);
     for (size_t i = 0; i < count; i++)
-        l->scratch[i] = of_step(l, i);
+        l->argument[i] = of_step(l, b, state, i);
     for (size_t r = 0; r < l->results; r++) {
         const fg_type type = result_type(l, r);
-        l->result[r] = fgi_build_value(&l->b, &type);
+        l->result[r] = fgi_build_value(b, &type);
     }
-    put_call(l, count, l->scratch);
-    l->state[0] = fgi_build_index(&l->b, "add", l->state[0], 1);
+    put_call(l, count, l->argument);
+    state[0] = fgi_build_index(b, "add", state[0], 1);
     for (size_t r = 0; r < l->results; r++)
-        l->state[l->slot[r]] = l->result[r];
-    leave(l, l->states, l->state);
+        state[l->slot[r]] = l->result[r];
 }
 
 /* The loop, from the arguments to the final state. */
 static void put_loop(loop *l)
 {
-    fgi_buf *out = l->b.out;
     l->state[0] = fgi_build_splat(&l->b, &(fg_type){.dtype = FG_S32}, 0);
     for (size_t r = 0; r < l->results; r++)
         if (l->slot[r] > l->arguments) { /* no step reads it */
             const fg_type type = result_type(l, r);
             l->state[l->slot[r]] = fgi_build_splat(&l->b, &type, 0);
         }
-    fgi_value *const first = l->scratch + l->states;
-    memcpy(first, l->state, l->states * sizeof *first);
-    fgi_value *const last = first + l->states;
-    for (size_t i = 0; i < l->states; i++)
-        last[i] = fgi_build_value(&l->b, &first[i].type);
-    fgi_buf_puts(out, "    ");
-    put_values(out, l->states, last);
-    fgi_buf_puts(out, " = \"stablehlo.while\"(");
-    put_values(out, l->states, first);
-    fgi_buf_puts(out, ") ({\n");
-    put_condition(l);
-    fgi_buf_puts(out, "    }, {\n");
-    put_step(l);
-    fgi_buf_puts(out, "    }) : (");
-    put_types(out, l->states, last);
-    fgi_buf_puts(out, ") -> (");
-    put_types(out, l->states, last);
-    fgi_buf_puts(out, ")\n");
-    memcpy(l->state, last, l->states * sizeof *last);
+    fgi_build_while(&l->b, &(fgi_while){is_more, run_step, l}, (int)l->states, l->state);
 }
 
 /* ---- @main ----------------------------------------------------------------------------------- */
@@ -296,10 +252,10 @@ fg_status fgi_emit_launch_loop(const fg_trace *trace, const fgi_layout *layout,
               .b = {.out = out, .next = &next},
               .results = results,
               .state = fgi_calloc(most, sizeof *l.state),
-              .scratch = fgi_calloc(3 * most, sizeof *l.scratch),
+              .argument = fgi_calloc(most, sizeof *l.argument),
               .result = fgi_calloc(results + 1, sizeof *l.result),
               .slot = fgi_calloc(results + 1, sizeof *l.slot)};
-    const bool ok = l.state != NULL && l.scratch != NULL && l.result != NULL && l.slot != NULL;
+    const bool ok = l.state != NULL && l.argument != NULL && l.result != NULL && l.slot != NULL;
     if (ok) {
         lay_out(&l);
         put_head(&l, is_sharded);
@@ -313,7 +269,7 @@ fg_status fgi_emit_launch_loop(const fg_trace *trace, const fgi_layout *layout,
         fgi_buf_puts(out, "\n  }\n");
     }
     fgi_free(l.state);
-    fgi_free(l.scratch);
+    fgi_free(l.argument);
     fgi_free(l.result);
     fgi_free(l.slot);
     return ok ? FG_OK : fgi_no_memory(err);

@@ -174,6 +174,8 @@ bool fgi_variable_is_lost(const fg_variable *variable);
 void fgi_variable_set_trainable_at(fg_variable *variable, bool trainable, const char *file,
                                    int line);
 const char *fgi_variable_set_at(const fg_variable *variable);
+/* fg_variable_set with a block of fgi_alloc_aligned, which the variable owns from now on. */
+void fgi_variable_take(fg_variable *variable, void *take_host);
 /* The client that has its value; NULL: the value is on the host. */
 fg_client *fgi_variable_client(const fg_variable *variable);
 /* fg_variable_read for the library: counted under a name, NULL: the user's line. */

@@ -265,12 +265,17 @@ fg_status fg_variable_set(fg_variable *variable, const void *data, size_t size_b
     if (host == NULL)
         return fgi_no_memory(err);
     memcpy(host, data, size_bytes);
+    fgi_variable_take(variable, host);
+    return FG_OK;
+}
+
+void fgi_variable_take(fg_variable *variable, void *take_host)
+{
     fgi_free_aligned(variable->host);
-    variable->host = host;
+    variable->host = take_host;
     fg_array_release(variable->array);
     variable->array = NULL;
     variable->is_lost = false;
-    return FG_OK;
 }
 
 fg_client *fgi_variable_client(const fg_variable *variable)

@@ -2,14 +2,19 @@
  * data of a call. What is the same as before is kept.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "base/print.h"
 #include "base/text.h"
+#include "data/dataset.h"
 #include "op/op.h"
 #include "trace/precision.h"
 #include "train/log_model.h"
+#include "train/progress/progress.h"
 #include "train/trainer.h"
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -35,13 +40,25 @@ static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
     return precision->data == FG_F64 && is_float ? fg_cast(field, FG_F64) : field;
 }
 
-/* A field of the batch, whose first dimension is the batch axis. */
-static fg_tensor field_of(fg_trainer *trainer, fgi_stage *stage, int i)
+/* What is uploaded of a batch; the first dimension is the batch axis. */
+static fg_tensor uploaded(const fg_trainer *trainer, const fgi_stage *stage, int i)
 {
     const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
-    const fg_tensor given =
-        fgi_trace_feed_sharded(stage->trace, i, &stage->spec.field_type[i], &sharding);
-    return fg_batch_axis(in_precision(trainer->precision, given), 0);
+    return fg_batch_axis(
+        fgi_trace_feed_sharded(stage->trace, i, &stage->spec.field_type[i], &sharding), 0);
+}
+
+static void set_fields(const fg_trainer *trainer, const fgi_stage *stage, fg_batch *batch)
+{
+    const fg_tensor first = uploaded(trainer, stage, 0);
+    batch->field_count = fg_dataset_field_count(stage->spec.dataset);
+    for (int i = 0; i < batch->field_count; i++) {
+        const fg_tensor given = stage->spec.is_resident
+                                    ? fgi_resident_field(stage->resident, i, first)
+                                : i == 0 ? first
+                                         : uploaded(trainer, stage, i);
+        batch->field[i] = in_precision(trainer->precision, given);
+    }
 }
 
 static const char *const part_names[] = {"train", "val", "test", "predict"};
@@ -156,10 +173,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
                     .stage = stage,
                     .chosen = trainer->model.task.metrics,
                     .sharding = fgi_batch_sharding(trainer->client)};
-    fg_batch batch = {.step = &step,
-                      .trace = trace,
-                      .dataset = stage->spec.dataset,
-                      .field_count = stage->spec.field_count};
+    fg_batch batch = {.step = &step, .trace = trace, .dataset = stage->spec.dataset};
     trace->is_step = true;
     trace->launch = (fgi_launch){.steps = stage->spec.launch_steps,
                                  .carried_feed = stage->spec.field_count}; /* the sums */
@@ -167,7 +181,8 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     trace->step = trainer->cursor.step;
     trace->history = &stage->history;
     for (int i = 0; i < stage->spec.field_count; i++)
-        trace->feed_name[i] = fg_dataset_field(stage->spec.dataset, i)->name;
+        trace->feed_name[i] =
+            stage->spec.is_resident ? "row" : fg_dataset_field(stage->spec.dataset, i)->name;
     stage->valid.dtype = FG_S32;
     stage->fresh.dtype = FG_U32;
     stage->metrics = (fgi_metrics){0};
@@ -180,8 +195,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     fg_here(trainer->call.file, trainer->call.line); /* that gave the data */
     set_mask(&step);
     batch.count = step.count;
-    for (int i = 0; i < stage->spec.field_count; i++)
-        batch.field[i] = field_of(trainer, stage, i);
+    set_fields(trainer, stage, &batch);
     const fg_tensor result[] = {trace_step(trainer, &step, &batch), step.rows};
     FGI_TRY(fg_trace_error(trace, err));
     FGI_TRY(check_prediction(stage, result[0], err));
@@ -197,6 +211,8 @@ static fg_status build(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     const bool sums = stage->kind == FGI_TRAIN && fgi_accumulation_most(&trainer->accumulation) > 1;
     if (sums)
         FGI_TRY(fgi_accumulator_create(trainer->model.optimizer, &stage->accumulator, err));
+    if (stage->spec.is_resident && stage->resident == NULL)
+        FGI_TRY(fgi_resident_create(stage->spec.dataset, &stage->resident, err));
     FGI_TRY(build_program(trainer, stage, err)); /* determines which parameters have gradients */
     if (sums)
         FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, trainer->callbacks,
@@ -223,13 +239,20 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
         .epoch = is_train ? trainer->cursor.epoch : 0,
         .position = is_train ? trainer->cursor.position : 0,
     };
-    return fg_loader_create(spec->dataset, &options, out, err);
+    if (!spec->is_resident)
+        return fg_loader_create(spec->dataset, &options, out, err);
+    fg_dataset *rows = NULL;
+    FGI_TRY(fgi_dataset_row_numbers(spec->dataset, &rows, err));
+    const fg_status status = fg_loader_create(rows, &options, out, err);
+    fg_dataset_destroy(rows); /* the loader keeps it */
+    return status;
 }
 
 /* Whether the stage's loader is for these data. */
 static bool has_loader(const fgi_stage *stage, const fgi_stage_spec *requested)
 {
     return stage->loader != NULL && stage->spec.dataset == requested->dataset &&
+           stage->spec.is_resident == requested->is_resident &&
            stage->spec.batch_size == requested->batch_size &&
            stage->spec.no_shuffle == requested->no_shuffle &&
            stage->spec.drop_last == requested->drop_last &&
@@ -243,6 +266,8 @@ static bool has_program(const fgi_stage *stage, const fgi_stage_spec *requested)
     if (stage->program == NULL || stage->spec.batch_size != requested->batch_size ||
         stage->spec.trainable != requested->trainable ||
         stage->spec.has_tail != requested->has_tail ||
+        stage->spec.is_resident != requested->is_resident ||
+        (requested->is_resident && stage->spec.dataset != requested->dataset) ||
         stage->spec.launch_steps != requested->launch_steps ||
         stage->spec.field_count != requested->field_count)
         return false;
@@ -262,8 +287,10 @@ static fg_dataset *data_of(fgi_stage_kind kind, const fg_fit_data *data)
 }
 
 /* What the stage depends on for these data; dataset and batch size were checked. */
-static fgi_stage_spec describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t batch_size)
+static fgi_stage_spec describe(fgi_stage_kind kind, const fg_fit_data *data, bool is_resident,
+                               int64_t batch_size)
 {
+    static const fg_type row_number = {.dtype = FG_S32};
     fg_dataset *dataset = data_of(kind, data);
     fgi_stage_spec spec = {.dataset = dataset,
                            .workers = data->workers == FG_AUTO ? 0
@@ -273,11 +300,12 @@ static fgi_stage_spec describe(fgi_stage_kind kind, const fg_fit_data *data, int
                            .drop_last = kind == FGI_TRAIN && data->drop_last,
                            .shuffle_buffer = kind == FGI_TRAIN ? fgi_shuffle_buffer(data) : 0,
                            .batch_size = batch_size,
-                           .field_count = fg_dataset_field_count(dataset)};
+                           .is_resident = is_resident,
+                           .field_count = is_resident ? 1 : fg_dataset_field_count(dataset)};
     const int64_t count = fg_dataset_count(dataset);
     spec.has_tail = !spec.drop_last && batch_size > 1 && (count < 0 || count % batch_size != 0);
     for (int i = 0; i < spec.field_count; i++) {
-        const fg_type *sample = &fg_dataset_field(dataset, i)->type;
+        const fg_type *sample = is_resident ? &row_number : &fg_dataset_field(dataset, i)->type;
         fg_type *type = &spec.field_type[i];
         *type = (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1, .dim = {batch_size}};
         memcpy(type->dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
@@ -332,6 +360,24 @@ fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     return compile(trainer, stage, err);
 }
 
+/* Reads the samples that stay on the devices, if there are any. */
+static fg_status load_resident(const fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    const fgi_stage_spec *spec = &stage->spec;
+    char line[200];
+    if (!spec->is_resident || stage->resident->is_loaded)
+        return FG_OK;
+    FGI_TRY(fgi_resident_load(stage->resident, spec->dataset, spec->workers, err));
+    (void)fgi_snprintf(line, sizeof line,
+                       "data.resident: %" PRId64 " %s samples (%s) stay on each device; false "
+                       "uploads every batch",
+                       fg_dataset_count(spec->dataset), fgi_stage_noun(stage->kind),
+                       fgi_bytes_words((double)fgi_resident_bytes(spec->dataset)));
+    fgi_log(FG_LOG_INFO, "%s", line);
+    fgi_progress_say(trainer->progress, line);
+    return FG_OK;
+}
+
 /* Fills an empty stage; the loader reads while the program compiles. */
 static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
@@ -339,6 +385,7 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &loader, err));
     fgi_stage_set_loader(stage, loader);
     FGI_TRY(compile(trainer, stage, err));
+    FGI_TRY(load_resident(trainer, stage, err));
     return fgi_stage_clear_sums(stage, err);
 }
 
@@ -350,6 +397,7 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage,
     FGI_TRY(open_loader(trainer, stage->kind, requested, &loader, err));
     fgi_stage_set_loader(stage, loader);
     stage->spec = *requested;
+    FGI_TRY(load_resident(trainer, stage, err));
     return stage->sums == NULL ? fgi_stage_clear_sums(stage, err) : FG_OK;
 }
 
@@ -373,7 +421,11 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
         return fgi_fail(err, FG_EINVAL,
                         "trainer.limit_val_batches: expected at least one batch, got 0");
     FGI_TRY(fgi_fit_data_complete(data, &own, err));
-    *out = describe(kind, &own, batch_size);
+    bool is_resident = false;
+    if (kind != FGI_PREDICT) /* such data are read once */
+        FGI_TRY(fgi_resident_choose(trainer->client, data_of(kind, data), data->resident,
+                                    &is_resident, err));
+    *out = describe(kind, &own, is_resident, batch_size);
     out->trainable = trainable_mark(trainer, kind);
     out->launch_steps = launch_steps(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);

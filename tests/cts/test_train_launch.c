@@ -1,11 +1,13 @@
-/* test_train_launch.c - several steps per launch of a model with convolutions and augmentation: the
- * same bits, on one device and on two. On the CPU plugin.
+/* test_train_launch.c - several steps per launch, and data that stay on the devices, of a model with
+ * convolutions and augmentation: the same bits, on one device and on two. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include "base/alloc.h"
+#include "fakepjrt/fake_control.h"
 #include "toy.h"
+#include "train/step/stage.h"
 
 enum { SAMPLES = 27, SIDE = 10, CHANNELS = 6, OUT = 16, KERNEL = 5, STEPS = 9 };
 enum { FEATURES = OUT * SIDE * SIDE };
@@ -69,7 +71,8 @@ typedef struct weights {
     float conv1[KERNEL * KERNEL * CHANNELS], fc[FEATURES * TOY_CLASSES];
 } weights;
 
-static weights train(fg_client *client, fg_dataset *data, int64_t steps_per_launch)
+static weights train(fg_client *client, fg_dataset *data, int64_t steps_per_launch,
+                     fg_resident resident)
 {
     model m;
     fg_error err = {0};
@@ -78,8 +81,8 @@ static weights train(fg_client *client, fg_dataset *data, int64_t steps_per_laun
     fg_trainer *trainer =
         toy_trainer(client, &(fg_trainer_options){.devices.steps_per_launch = steps_per_launch,
                                                   .limits.max_steps = STEPS});
-    fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .global_batch_size = 8},
-                          &err));
+    const fg_fit_data fit_data = {.train = data, .global_batch_size = 8, .resident = resident};
+    fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
     fg_module *root = fg_trainer_module(trainer);
     fgt_ok(fg_variable_read(fg_module_find(root, "conv1.weight"), w.conv1, sizeof w.conv1, &err));
     fgt_ok(fg_variable_read(fg_module_find(root, "fc.weight"), w.fc, sizeof w.fc, &err));
@@ -98,16 +101,60 @@ static void images_have_the_same_bits(void **state)
                                            .cpu_devices = devices,
                                            .cache_dir = fgt_cache(fgt_temp_folder())};
         fgt_ok(fg_client_open(&options, &client, &err));
-        const weights one = train(client, data, 1), several = train(client, data, 3);
+        const weights one = train(client, data, 1, FG_RESIDENT_AUTO),
+                      several = train(client, data, 3, FG_RESIDENT_FALSE),
+                      resident = train(client, data, 3, FG_RESIDENT_TRUE);
         assert_memory_equal(one.conv1, several.conv1, sizeof one.conv1);
         assert_memory_equal(one.fc, several.fc, sizeof one.fc);
+        assert_memory_equal(&one, &resident, sizeof one);
         fg_client_close(client);
     }
     fg_dataset_destroy(data);
     assert_int_equal(fgi_alloc_live(), 0);
 }
 
+/* auto: on an accelerator with eight times as much memory, if reading samples costs nothing. */
+static void data_stay_where_they_fit(void **state)
+{
+    static const int64_t bytes = SAMPLES * (SIDE * SIDE + 1) * 4;
+    static const struct {
+        long platform, memory;
+        fg_resident wanted, expected;
+    } cases[] = {{2, 8 * bytes, FG_RESIDENT_AUTO, true},
+                 {2, 8 * bytes - 8, FG_RESIDENT_AUTO, false},
+                 {2, 8 * bytes - 8, FG_RESIDENT_TRUE, true},
+                 {2, 8 * bytes, FG_RESIDENT_FALSE, false},
+                 {1, 8 * bytes, FG_RESIDENT_AUTO, true},
+                 {0, 8 * bytes, FG_RESIDENT_AUTO, false},
+                 {2, 0, FG_RESIDENT_AUTO, false}};
+    static const char *const accelerators[] = {"cpu", "cuda", "tpu"};
+    fake_control fake = {0};
+    fg_dataset *data = images();
+    (void)state;
+    assert_true(fake_open(&fake));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fg_client *client;
+        bool is_resident;
+        fg_error err = {0};
+        fake.reset();
+        fake.set("devices", 1);
+        fake.set("platform", cases[i].platform);
+        fake.set("memory_limit_bytes", cases[i].memory);
+        const fg_client_options options = {.accelerator = accelerators[cases[i].platform],
+                                           .plugin_path = FAKE_PATH,
+                                           .cache_dir = ""};
+        fgt_ok(fg_client_open(&options, &client, &err));
+        fgt_ok(fgi_resident_choose(client, data, cases[i].wanted, &is_resident, &err));
+        assert_int_equal(is_resident, cases[i].expected);
+        fg_client_close(client);
+    }
+    fake.reset();
+    fg_dataset_destroy(data);
+    assert_int_equal(fgi_alloc_live(), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(data_stay_where_they_fit),
     cmocka_unit_test(images_have_the_same_bits),
 };
 FGT_MAIN(tests)

@@ -52,6 +52,8 @@ void fgi_stage_empty(fgi_stage *stage)
     fgi_stage_drop_sums(stage);
     fgi_sample_rows_fini(&stage->rows);
     fgi_stage_drop_programs(stage);
+    fgi_resident_destroy(stage->resident);
+    stage->resident = NULL;
     stage->spec = (fgi_stage_spec){0};
     stage->metrics = (fgi_metrics){0};
 }

@@ -57,6 +57,28 @@ fg_status fgi_sample_rows_count(fgi_sample_rows *rows, fg_error *err);
 fg_status fgi_sample_rows_rank(const fgi_sample_rows *rows, bool is_multilabel,
                                double out_ranked[2], fg_error *err);
 
+/* ---- data on the devices (resident.c) -------------------------------------------------------- */
+
+/* The samples of a dataset on each device. */
+typedef struct fgi_resident {
+    fg_variable *field[FG_MAX_FIELDS]; /* T[samples, ...] */
+    bool is_loaded;                    /* otherwise, programs can be compiled, but not run */
+} fgi_resident;
+
+/* Whether the samples stay on the devices. Errors: FG_EUNSUPPORTED if they must, but vary. */
+fg_status fgi_resident_choose(const fg_client *client, const fg_dataset *dataset,
+                              fg_resident wanted, bool *out_is_resident, fg_error *err);
+/* The size of all samples. */
+int64_t fgi_resident_bytes(const fg_dataset *dataset);
+/* On failure, *out is to be destroyed too. */
+fg_status fgi_resident_create(const fg_dataset *dataset, fgi_resident **out, fg_error *err);
+void fgi_resident_destroy(fgi_resident *resident); /* NULL is allowed */
+/* Reads the samples, with that many threads (fg_loader_options), unless they have been read. */
+fg_status fgi_resident_load(fgi_resident *resident, fg_dataset *dataset, int64_t workers,
+                            fg_error *err);
+/* Field f of a batch; row: s32[B], the numbers of its samples. */
+fg_tensor fgi_resident_field(const fgi_resident *resident, int f, fg_tensor row);
+
 /* ---- the stage (stage.c) --------------------------------------------------------------------- */
 
 enum { FGI_MOST_SUMS = 2 * FG_MAX_METRICS + FGI_HEALTH };
@@ -79,9 +101,10 @@ typedef struct fgi_stage_spec {
     bool no_shuffle, drop_last;
     int64_t shuffle_buffer; /* 0: not a source, or not shuffled */
     int64_t workers;        /* of fg_loader_options: 0 is auto, FG_NONE none */
+    bool is_resident;       /* the batches are rows of `resident` */
     bool has_tail;          /* the last batch is not full: the program masks its padding rows */
     int64_t batch_size;     /* of all devices */
-    int field_count;
+    int field_count;        /* that are uploaded: those of the dataset, or its rows' numbers */
     fg_type field_type[FG_MAX_FIELDS];
     uint64_t trainable;   /* in training: identifies the set of trainable variables */
     int64_t launch_steps; /* most batches of a launch; 0: one, and its program has no loop */
@@ -103,6 +126,7 @@ typedef struct fgi_stage {
     fg_trace *trace;                     /* kept for its scalars; holds no nodes after tracing */
     fgi_step_program *program;           /* NULL: none yet */
     struct fgi_accumulator *accumulator; /* in training with several batches per step, else NULL */
+    fgi_resident *resident;              /* NULL: none */
     fg_loader *loader;                   /* NULL: none yet */
     const fg_host_batch *first;          /* of the next pass, if it was read in advance */
     fg_scalar valid;                     /* s32: valid rows of the batch */
