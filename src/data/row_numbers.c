@@ -1,5 +1,5 @@
-/* row_numbers.c - the numbers of a dataset's samples as a dataset: for programs that have the samples
- * themselves.
+/* row_numbers.c - the numbers of a dataset's samples as a dataset: for programs that have the
+ * samples themselves.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"

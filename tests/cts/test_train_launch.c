@@ -1,5 +1,5 @@
-/* test_train_launch.c - several steps per launch, and data that stay on the devices, of a model with
- * convolutions and augmentation: the same bits, on one device and on two. On the CPU plugin.
+/* test_train_launch.c - several steps per launch, and data that stay on the devices, of a model
+ * with convolutions and augmentation: the same bits, on one device and on two. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

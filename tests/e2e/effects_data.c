@@ -304,7 +304,7 @@ const effect effects_data[] = {
      .expected = {TWO_ROWS, {.rows = 1, .x = {{-1, 4}}, .label = {1}}}},
     {"data.resident", RAW MOST_CLASSES "--data.sampling=balanced --data.resident=true", losses,
      .train = "a,b,y\n1,2,0\n3,5,1\n", .status = 1,
-     .says = "data.resident: the samples are drawn anew in each epoch, so they can't stay on the "
+     .says = "data.resident: the samples are drawn again in each epoch, so they can't stay on the "
              "devices: set it to auto or false"},
     {"data.x", "--data.x=x.npy", effects_check_samples},
     {"data.y", "--data.y=y.npy", effects_check_samples},

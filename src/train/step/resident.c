@@ -41,7 +41,7 @@ fg_status fgi_resident_choose(const fg_client *client, const fg_dataset *dataset
                         "data.resident: the samples %s, so they can't stay on the devices: set it "
                         "to auto or false",
                         fg_dataset_is_source(dataset) ? "come from a source"
-                        : dataset->is_drawn           ? "are drawn anew in each epoch"
+                        : dataset->is_drawn           ? "are drawn again in each epoch"
                         : dataset->varies             ? "vary by epoch, such as random crops"
                                                       : "are more than 2^31");
     *out_is_resident = can && (wanted == FG_RESIDENT_TRUE ||
