@@ -62,6 +62,7 @@ typedef struct fg_progress {
     /* Borrowed, for fg_trainer_settings, fg_trainer_step_cost and fg_trainer_client. */
     const struct fg_trainer *trainer;
     bool is_epoch_end; /* for `step_start`: this step is the last of its epoch */
+    double part_lr[FG_MOST_PARTS]; /* learning rates of the parts of a joined optimizer */
 } fg_progress;
 
 /* The values that `measure` adds with fg_log_values_add. Borrowed for the call, on its thread. */

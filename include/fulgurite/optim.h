@@ -136,8 +136,52 @@ FG_API const char *fg_optimizer_describe_groups(const fg_optimizer *optimizer,
                                                 const fg_optimizer_groups *groups, char *out,
                                                 size_t size);
 
-/* The name of its row: "sgd", or that of a custom one. */
+/* The name of its row: "sgd", or that of a custom one; of a joined optimizer, those of its parts. */
 FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
+
+/* ---- several optimizers ---------------------------------------------------------------------- */
+
+enum { FG_MOST_PARTS = 8 };
+struct fg_schedule;
+/* One of several optimizers that a task trains together. */
+typedef struct fg_optimizer_part {
+    /* Of its loss (fg_step_set_loss), its learning rate in logs ("lr/NAME") and its variables
+     * ("optimizer.NAME.step"): 1 to 32 letters, digits and '_' */
+    const char *name;
+    /* A new one of the same root, with its own options. Its groups, clipping and loss scale may be
+     * set before or after joining. */
+    fg_optimizer *optimizer;
+    /* Patterns of the names of its parameters ('*' matches any text, including dots). None: all
+     * that match no pattern of another part */
+    fg_strings parameters;
+    int64_t every; /* it is updated in every n-th step: steps n, 2n, ...                        [1] */
+    /* Of its learning rate, over all steps                                [that of the Trainer] */
+    const struct fg_schedule *schedule;
+    uint64_t reserved[4];
+} fg_optimizer_part;
+/* Joins optimizers to one, for fg_task_ops.optimizer and everywhere else that takes an optimizer. In
+ * each step, the gradients of all parts are computed before the first update: of each part's loss,
+ * with respect to the part's parameters only. So the loss of a discriminator may depend on the
+ * generator and the reverse, without fg_stop_gradient.
+ *
+ * Parts are independent: clipping limits the norm of a part's gradients, and each part has its own
+ * loss scale and skips its own non-finite steps. The gradients of a part with `every` are computed
+ * in all steps, and have no effect in those in between, not even on its count of updates;
+ * schedules count all steps. Frozen parameters belong to a part too.
+ *
+ * Functions that set something for a joined optimizer set it for all parts; a learning rate is that
+ * of the first part, and the others keep their ratio to it. Functions that read one value return
+ * that of the first part; its parameters and variables are those of its parts, in their order.
+ * fg_optimizer_minimize minimizes one loss with all parts. Returns NULL after an error, kept in
+ * root: FG_EINVAL (no part or two parts have a parameter, a part has none, count, every, a name, an
+ * optimizer of another root or that is used or joined already), FG_ENOTFOUND (a pattern matches no
+ * parameter), FG_ENOMEM. */
+FG_API fg_optimizer *fg_optimizer_join(fg_module *root, const fg_optimizer_part *parts,
+                                       size_t count);
+/* The parts of a joined optimizer; 0, and NULL if index is out of range. */
+FG_API size_t fg_optimizer_part_count(const fg_optimizer *optimizer);
+FG_API fg_optimizer *fg_optimizer_part_at(const fg_optimizer *optimizer, size_t index);
+FG_API const char *fg_optimizer_part_name(const fg_optimizer *optimizer, size_t index);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

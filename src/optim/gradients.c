@@ -20,25 +20,27 @@ static void fail_out_of_memory(fg_trace *trace)
 
 /* ---- parameters created after the optimizer -------------------------------------------------- */
 
+static bool has(const fg_optimizer *o, const fg_variable *parameter)
+{
+    size_t i = 0;
+    while (i < fg_optimizer_parameter_count(o) && fg_optimizer_parameter_at(o, i) != parameter)
+        i++;
+    return i < fg_optimizer_parameter_count(o);
+}
+
 /* Whether the optimizer has all parameters of its module; finds the first that is missing. */
 static bool has_all(fg_optimizer *o, fg_trace *trace)
 {
-    size_t own = 0;
     if (fg_module_variable_count(o->root) == o->variable_count)
         return true;
     for (size_t i = 0; i < fg_module_variable_count(o->root); i++) {
         const fg_variable *variable = fg_module_variable_at(o->root, i);
-        if (fg_variable_kind_of(variable) != FG_PARAMETER)
+        if (fg_variable_kind_of(variable) != FG_PARAMETER || has(o, variable))
             continue;
-        if (own < o->parameter_count &&
-            variable == o->parameters[own]) { /* they keep their order */
-            own++;
-            continue;
-        }
         (void)fgi_trace_fail(trace, FG_EINVAL,
                              "%s: parameter '%s' was created after the optimizer, which would not "
                              "train it\ncreate the optimizer after all layers",
-                             o->row->entry.name, fg_variable_name(variable));
+                             fgi_optimizer_title(o), fg_variable_name(variable));
         return false;
     }
     o->variable_count = fg_module_variable_count(o->root);
@@ -78,7 +80,7 @@ static void warn_of_missing(fg_optimizer *o, const fg_trace *trace, const fg_ten
         fgi_log(FG_LOG_WARNING,
                 "%s:%d: %s: the loss does not depend on %zu of %zu parameters, which are left "
                 "unchanged: %s\nfreeze them (fg_module_freeze) if that is intended",
-                file != NULL ? file : "?", line, o->row->entry.name, count, o->parameter_count,
+                file != NULL ? file : "?", line, fgi_optimizer_title(o), count, o->parameter_count,
                 names.data);
     for (size_t i = 0; i < o->parameter_count; i++)
         o->has_warned[i] |= gradients[i].handle == 0;
@@ -102,7 +104,7 @@ static void judge(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients, 
     (void)fgi_trace_fail(trace, FG_EINVAL,
                          "%s: the loss does not depend on any of the %zu parameters to be trained: "
                          "%s",
-                         o->row->entry.name, trained, names.data != NULL ? names.data : "");
+                         fgi_optimizer_title(o), trained, names.data != NULL ? names.data : "");
     fgi_buf_fini(&names);
 }
 
@@ -124,7 +126,8 @@ static void spread(const fg_optimizer *o, const fg_tensor *of_trained, fg_tensor
         out[i] = fg_variable_is_trainable(o->parameters[i]) ? *of_trained++ : (fg_tensor){0};
 }
 
-void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out)
+/* Of one optimizer; a part may be frozen. */
+static void take_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out)
 {
     fg_trace *trace = fg_tensor_trace(loss);
     fg_variable **trained = fgi_calloc(o->parameter_count, sizeof(fg_variable *));
@@ -133,16 +136,37 @@ void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out)
         out[i] = (fg_tensor){0};
     if (trained == NULL || gradients == NULL) {
         fail_out_of_memory(trace);
-    } else if (fg_trace_error(trace, NULL) == FG_OK && has_all(o, trace)) {
+    } else {
         const size_t count = trained_parameters(o, trained);
-        if (count == 0)
-            (void)fgi_trace_fail(trace, FG_EINVAL, "%s: all %zu parameters are frozen",
-                                 o->row->entry.name, o->parameter_count);
-        fgi_grad_parameters(fg_optimizer_scale_loss(o, loss), trained, count, gradients);
+        if (count > 0)
+            fgi_grad_parameters(fg_optimizer_scale_loss(o, loss), trained, count, gradients);
         spread(o, gradients, out);
         if (fg_trace_error(trace, NULL) == FG_OK)
             judge(o, trace, out, count);
     }
     fgi_free(trained);
     fgi_free(gradients);
+}
+
+static bool is_frozen(const fg_optimizer *o)
+{
+    size_t i = 0;
+    while (i < fg_optimizer_parameter_count(o) &&
+           !fg_variable_is_trainable(fg_optimizer_parameter_at(o, i)))
+        i++;
+    return i == fg_optimizer_parameter_count(o);
+}
+
+void fgi_optimizer_gradients(fg_optimizer *o, const fg_tensor *losses, fg_tensor *out)
+{
+    fg_trace *trace = fg_tensor_trace(losses[0]);
+    if (fg_trace_error(trace, NULL) != FG_OK || !has_all(o->whole, trace))
+        return;
+    if (is_frozen(o))
+        (void)fgi_trace_fail(trace, FG_EINVAL, "%s: all %zu parameters are frozen",
+                             fgi_optimizer_title(o), fg_optimizer_parameter_count(o));
+    for (size_t i = 0; i < o->part_count; i++)
+        take_gradients(o->parts[i], losses[i], out + o->parts[i]->first);
+    if (o->part_count == 0)
+        take_gradients(o, losses[0], out);
 }

@@ -191,6 +191,9 @@ fg_status fg_optimizer_set_groups(fg_optimizer *optimizer, const fg_optimizer_gr
     fg_optimizer *o = optimizer;
     fg_optimizer_groups given = *groups;
     FGI_TRY_RESERVED(fg_optimizer_groups, groups, err);
+    if (o->part_count > 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "groups: a joined optimizer has none: set those of its parts");
     given.layer_decay = given.layer_decay != 0 ? given.layer_decay : 1;
     given.no_decay = given.no_decay != NULL ? given.no_decay : "none";
     FGI_TRY(check_groups(o, &given, err));

@@ -23,8 +23,8 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static fg_status create_state(const char *name, fg_dtype dtype, double first, int64_t size,
-                              fg_variable **out, fg_error *err)
+static fg_status create_state(const fg_optimizer *o, const char *name, fg_dtype dtype, double first,
+                              int64_t size, fg_variable **out, fg_error *err)
 {
     const fg_variable_options options = {.kind = FG_STATE, .init = {FG_INIT_CONSTANT, first}};
     fg_type type = {.dtype = dtype};
@@ -32,7 +32,8 @@ static fg_status create_state(const char *name, fg_dtype dtype, double first, in
         type.rank = 1;
         type.dim[0] = size;
     }
-    return *out != NULL ? FG_OK : fg_variable_create(name, &type, &options, out, err);
+    return *out != NULL ? FG_OK
+                        : fgi_optimizer_create_variable(o, name, &type, &options, out, err);
 }
 
 fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_scale_options *options,
@@ -52,16 +53,38 @@ fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_sca
                         init, growth, backoff, (long long)interval);
     if (g->scale != NULL)
         return fgi_fail(err, FG_EINVAL, "loss scale: this optimizer already has one");
-    FGI_TRY(create_state("optimizer.loss_scale", FG_F32, init, 0, &g->scale, err));
-    FGI_TRY(create_state("optimizer.loss_scale_streak", FG_S32, 0, 0, &g->streak, err));
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        FGI_TRY(fg_optimizer_set_loss_scale(optimizer->parts[i], options, err));
+    if (optimizer->part_count > 0)
+        return FG_OK;
+    FGI_TRY(create_state(optimizer, "loss_scale", FG_F32, init, 0, &g->scale, err));
+    FGI_TRY(create_state(optimizer, "loss_scale_streak", FG_S32, 0, 0, &g->streak, err));
     g->growth = (fg_scalar){.dtype = FG_F32, .value.f32 = (float)growth};
     g->backoff = (fg_scalar){.dtype = FG_F32, .value.f32 = (float)backoff};
     g->interval = (fg_scalar){.dtype = FG_S32, .value.s32 = (int32_t)interval};
     return FG_OK;
 }
 
+fg_status fgi_optimizer_need_loss_scale(fg_optimizer *o, fg_error *err)
+{
+    for (size_t i = 0; i < o->part_count; i++)
+        FGI_TRY(fgi_optimizer_need_loss_scale(o->parts[i], err));
+    return o->part_count > 0 || o->guard.scale != NULL ? FG_OK
+                                                       : fg_optimizer_set_loss_scale(o, NULL, err);
+}
+
+bool fgi_optimizer_scales_loss(const fg_optimizer *o)
+{
+    bool scales = o->guard.scale != NULL;
+    for (size_t i = 0; i < o->part_count; i++)
+        scales = scales || fgi_optimizer_scales_loss(o->parts[i]);
+    return scales;
+}
+
 void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool on)
 {
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        fg_optimizer_set_stochastic_rounding(optimizer->parts[i], on);
     optimizer->guard.rounds_stochastically = on;
 }
 
@@ -70,12 +93,7 @@ fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *e
     fgi_guard *g = &optimizer->guard;
     g->detects = detects;
     g->number.dtype = FG_S32;
-    return create_state("optimizer.health", FG_F32, 0, FGI_HEALTH, &g->health, err);
-}
-
-size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer)
-{
-    return fg_optimizer_variable_count(optimizer) - fgi_guard_variable_count(&optimizer->guard);
+    return create_state(optimizer, "health", FG_F32, 0, FGI_HEALTH, &g->health, err);
 }
 
 void fgi_guard_fini(fgi_guard *g)
@@ -103,8 +121,12 @@ size_t fgi_guard_variable_count(const fgi_guard *g)
 
 fg_tensor fg_optimizer_scale_loss(const fg_optimizer *optimizer, fg_tensor loss)
 {
-    if (optimizer == NULL || optimizer->guard.scale == NULL || fgi_is_poison(loss))
+    if (optimizer == NULL || !fgi_optimizer_scales_loss(optimizer) || fgi_is_poison(loss))
         return loss;
+    if (optimizer->part_count > 0)
+        return fgi_trace_fail(fg_tensor_trace(loss), FG_EINVAL,
+                              "scale_loss: each part of a joined optimizer has a loss scale: scale "
+                              "its loss with the part");
     const fg_tensor scale = fg_variable_value(fg_tensor_trace(loss), optimizer->guard.scale);
     const fg_tensor wide = fgi_upcast(loss);
     return fg_mul(wide, fg_cast(scale, fg_tensor_type(wide)->dtype));
@@ -140,7 +162,7 @@ static void name_first(fg_update *u, const fg_tensor *gradients, const fg_tensor
             continue;
         const fg_tensor hit = fg_gt(bad[--at], fg_zeros(u->trace, FG_S32, FG_SCALAR));
         const fg_tensor nan = fg_cast(any(fg_ne(gradients[i], gradients[i])), FG_F32);
-        u->culprit = fg_where(hit, number_of(u->trace, (double)i + 1), u->culprit);
+        u->culprit = fg_where(hit, number_of(u->trace, (double)(u->optimizer->first + i) + 1), u->culprit);
         u->kind = fg_where(hit, fg_sub(number_of(u->trace, 2), nan), u->kind);
     }
 }
@@ -161,7 +183,7 @@ static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
  * anomalies are reported, it receives the flags of the parameters. */
 static fg_tensor any_bad(const fg_update *u, const fg_tensor *gradients, fg_tensor *scratch)
 {
-    const bool by_parameter = u->optimizer->guard.detects;
+    const bool by_parameter = u->optimizer->whole->guard.detects;
     size_t count = 0;
     fg_tensor all = {0};
     for (size_t i = 0; i < u->optimizer->parameter_count; i++)
@@ -180,13 +202,19 @@ static fg_tensor any_bad(const fg_update *u, const fg_tensor *gradients, fg_tens
 
 void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch)
 {
-    const fgi_guard *g = &u->optimizer->guard;
-    const size_t count = u->optimizer->parameter_count;
-    if (g->scale == NULL && g->health == NULL)
+    const fg_optimizer *o = u->optimizer;
+    const fgi_guard *g = &o->guard, *watch = &o->whole->guard;
+    const size_t count = o->parameter_count;
+    if (o->every > 1)
+        u->is_due = fg_ne(fg_scalar_value(u->trace, &o->is_due),
+                          fg_zeros(u->trace, FG_U32, FG_SCALAR));
+    if (g->scale == NULL && watch->health == NULL)
         return;
     u->is_bad = any_bad(u, gradients, scratch);
-    u->skips = g->scale != NULL || g->detects;
-    if (g->health != NULL && g->detects)
+    if (o->every > 1)
+        u->is_bad = fg_and(u->is_bad, u->is_due);
+    u->skips = g->scale != NULL || watch->detects;
+    if (watch->health != NULL && watch->detects)
         name_first(u, gradients, scratch);
     if (g->scale == NULL)
         return;
@@ -197,13 +225,26 @@ void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch)
             gradients[i] = fgi_times(gradients[i], share);
 }
 
+/* `now`, or `old` if the optimizer is not updated in this step. */
+static fg_tensor if_due(const fg_update *u, fg_tensor now, fg_tensor old)
+{
+    return u->optimizer->every > 1 ? fg_where(u->is_due, now, old) : now;
+}
+
 fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old)
 {
-    return u->skips ? fg_where(u->is_bad, old, now) : now;
+    return if_due(u, u->skips ? fg_where(u->is_bad, old, now) : now, old);
 }
 
 fg_tensor fg_optimizer_skipped(const fg_optimizer *optimizer, fg_trace *trace)
 {
+    fg_tensor all = {0};
+    for (size_t i = 0; i < optimizer->part_count; i++) {
+        const fg_tensor part = fg_optimizer_skipped(optimizer->parts[i], trace);
+        all = i == 0 ? part : fg_and(all, part);
+    }
+    if (all.handle != 0)
+        return all;
     const fg_tensor skipped = optimizer->skipped, zero = fg_zeros(trace, FG_S32, FG_SCALAR);
     if (skipped.handle != 0 && fgi_tensor_dead(skipped) == NULL &&
         fg_tensor_trace(skipped) == trace)
@@ -222,6 +263,8 @@ fg_status fg_optimizer_set_clip(fg_optimizer *optimizer, fg_clip clip, double li
     if (clip != FG_CLIP_NONE && !(limit > 0 && isfinite(limit)))
         return fgi_fail(err, FG_EINVAL, "gradient clipping: the limit is %g: expected more than 0",
                         limit);
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        FGI_TRY(fg_optimizer_set_clip(optimizer->parts[i], clip, limit, err));
     optimizer->clip = clip;
     fgi_number_set(&optimizer->clip_limit, limit);
     return FG_OK;
@@ -289,7 +332,7 @@ fg_tensor fgi_guard_round(fg_update *u, fg_tensor old, fg_tensor now, fg_dtype d
     if (g->rounds_stochastically && dtype == FG_BF16)
         return fgi_round_stochastic(now);
     const fg_tensor rounded = fg_cast(now, dtype);
-    if (g->health != NULL)
+    if (u->optimizer->whole->guard.health != NULL)
         count_lost(u, old, now, rounded);
     return rounded;
 }
@@ -305,13 +348,15 @@ static void move_scale(const fg_update *u)
     const fg_tensor scale = fg_variable_value(trace, g->scale);
     const fg_tensor none = fg_zeros(trace, FG_S32, FG_SCALAR);
     const fg_tensor one = fg_ones(trace, FG_S32, FG_SCALAR);
-    const fg_tensor streak = fg_add(fg_variable_value(trace, g->streak), one);
+    const fg_tensor before = fg_variable_value(trace, g->streak);
+    const fg_tensor streak = fg_add(before, one);
     const fg_tensor is_due = fg_ge(streak, fg_scalar_value(trace, &g->interval));
     const fg_tensor grown = fg_mul(scale, fg_scalar_value(trace, &g->growth));
     const fg_tensor up = fg_where(fg_and(is_due, fg_is_finite(grown)), grown, scale);
     const fg_tensor down = fg_mul(scale, fg_scalar_value(trace, &g->backoff));
-    fg_assign(g->scale, fg_where(u->is_bad, down, up));
-    fg_assign(g->streak, fg_where(u->is_bad, none, fg_where(is_due, none, streak)));
+    const fg_tensor good = fg_where(is_due, none, streak);
+    fg_assign(g->scale, if_due(u, fg_where(u->is_bad, down, up), scale));
+    fg_assign(g->streak, if_due(u, fg_where(u->is_bad, none, good), before));
 }
 
 /* An element of the health variable. */
@@ -326,8 +371,9 @@ static fg_tensor element(fg_tensor health, int64_t index)
 static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
 {
     const fgi_guard *g = &u->optimizer->guard;
+    const fg_scalar *number = &u->optimizer->whole->guard.number;
     const fg_tensor one = number_of(u->trace, 1);
-    const fg_tensor now[] = {fg_cast(fg_scalar_value(u->trace, &g->number), FG_F32), u->culprit,
+    const fg_tensor now[] = {fg_cast(fg_scalar_value(u->trace, number), FG_F32), u->culprit,
                              u->kind};
     fg_tensor old[3];
     for (int i = 0; i < 3; i++)
@@ -348,7 +394,8 @@ static fg_tensor step_number(const fg_update *u)
 /* If only bad steps are counted, a single small loop increments the count and notes the first. */
 static void count_bad(const fg_update *u)
 {
-    const fg_tensor before = fg_variable_value(u->trace, u->optimizer->guard.health);
+    fg_variable *health = u->optimizer->whole->guard.health;
+    const fg_tensor before = fg_variable_value(u->trace, health);
     const fg_tensor place = fg_iota(u->trace, FG_S32, 0, FG_DIMS(FGI_HEALTH));
     const fg_tensor bad = fg_full(u->trace, FG_S32, FGI_HEALTH_BAD, FG_DIMS(FGI_HEALTH));
     const fg_tensor first = fg_full(u->trace, FG_S32, FGI_HEALTH_STEP, FG_DIMS(FGI_HEALTH));
@@ -356,7 +403,7 @@ static void count_bad(const fg_update *u)
     const fg_tensor is_first = fg_cast(fg_and(fg_eq(place, first), is_unset), FG_F32);
     const fg_tensor more =
         fg_add(fg_cast(fg_eq(place, bad), FG_F32), fg_mul(is_first, step_number(u)));
-    fg_assign(u->optimizer->guard.health, fg_add(before, fg_mul(more, fg_cast(u->is_bad, FG_F32))));
+    fg_assign(health, fg_add(before, fg_mul(more, fg_cast(u->is_bad, FG_F32))));
 }
 
 /* The same where the other values are written too. */
@@ -367,33 +414,42 @@ static fg_tensor first_bad(const fg_update *u, fg_tensor before)
     return fg_where(is_first, step_number(u), old);
 }
 
+/* The parts of a joined optimizer, one after the other, report the largest fraction lost, and the
+ * smallest scale. */
 static void write_health(const fg_update *u)
 {
-    const fgi_guard *g = &u->optimizer->guard;
-    const fg_tensor before = fg_variable_value(u->trace, g->health), zero = number_of(u->trace, 0);
+    const fgi_guard *g = &u->optimizer->guard, *watch = &u->optimizer->whole->guard;
+    const fg_tensor before = fg_variable_value(u->trace, watch->health);
+    const fg_tensor zero = number_of(u->trace, 0);
+    const bool is_later = u->optimizer->first > 0;
     fg_tensor now[FGI_HEALTH], parts[FGI_HEALTH];
     for (int i = 0; i < FGI_HEALTH; i++)
         now[i] = zero;
     now[FGI_HEALTH_BAD] = fg_add(element(before, FGI_HEALTH_BAD), fg_cast(u->is_bad, FG_F32));
     if (u->counts)
         now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_maximum(u->moving, number_of(u->trace, 1)));
-    if (g->detects)
+    if (is_later)
+        now[FGI_HEALTH_LOST] = fg_maximum(now[FGI_HEALTH_LOST], element(before, FGI_HEALTH_LOST));
+    if (watch->detects)
         note_anomaly(u, before, now);
     else if (g->scale == NULL)
         now[FGI_HEALTH_STEP] = first_bad(u, before);
     if (g->scale != NULL)
         now[FGI_HEALTH_SCALE] = fg_variable_value(u->trace, g->scale);
+    if (g->scale != NULL && is_later)
+        now[FGI_HEALTH_SCALE] =
+            fg_minimum(now[FGI_HEALTH_SCALE], element(before, FGI_HEALTH_SCALE));
     for (int i = 0; i < FGI_HEALTH; i++)
         parts[i] = fg_reshape(now[i], FG_DIMS(1));
-    fg_assign(g->health, fg_concat(parts, FGI_HEALTH, 0));
+    fg_assign(watch->health, fg_concat(parts, FGI_HEALTH, 0));
 }
 
 void fgi_guard_end(fg_update *u)
 {
-    const fgi_guard *g = &u->optimizer->guard;
-    if (g->health != NULL && !u->counts && !g->detects && g->scale == NULL)
+    const fgi_guard *g = &u->optimizer->guard, *watch = &u->optimizer->whole->guard;
+    if (watch->health != NULL && !u->counts && !watch->detects && g->scale == NULL)
         count_bad(u);
-    else if (g->health != NULL)
+    else if (watch->health != NULL)
         write_health(u);
     if (g->scale != NULL)
         move_scale(u);

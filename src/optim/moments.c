@@ -18,6 +18,19 @@
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
+fg_status fgi_optimizer_create_variable(const fg_optimizer *o, const char *name,
+                                        const fg_type *type, const fg_variable_options *options,
+                                        fg_variable **out, fg_error *err)
+{
+    fgi_buf full = {0};
+    fgi_buf_printf(&full, "%s%s", o->prefix, name);
+    fg_status status = fgi_buf_status(&full, err);
+    if (status == FG_OK)
+        status = fg_variable_create(full.data, type, options, out, err);
+    fgi_buf_fini(&full);
+    return status;
+}
+
 /* Creates the variable "optimizer.KIND.PARAMETER". */
 static fg_status create_variable(const fg_optimizer *o, const char *kind, size_t index,
                                  const fg_type *type, fg_variable **out, fg_error *err)
@@ -28,10 +41,10 @@ static fg_status create_variable(const fg_optimizer *o, const char *kind, size_t
     if (axis != NULL && type->rank == fg_variable_type(parameter)->rank) /* as files store it */
         memcpy(options.file_axis, axis, sizeof options.file_axis);
     fgi_buf name = {0};
-    fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
+    fgi_buf_printf(&name, "%s.%s", kind, fg_variable_name(parameter));
     fg_status status = fgi_buf_status(&name, err);
     if (status == FG_OK)
-        status = fg_variable_create(name.data, type, &options, out, err);
+        status = fgi_optimizer_create_variable(o, name.data, type, &options, out, err);
     fgi_buf_fini(&name);
     return status;
 }
@@ -89,8 +102,12 @@ fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err
     return *out != NULL ? FG_OK : create_variable(o, "missed", index, &count, out, err);
 }
 
-static fg_status set_missed(fg_optimizer *o, size_t index, int32_t step, fg_error *err)
+/* Parameter `index` has missed all updates so far. */
+static fg_status start_late(fg_optimizer *o, size_t index, fg_error *err)
 {
+    int32_t step = 0;
+    FGI_TRY(fgi_variable_read_as(o->step, &step, sizeof step, "optimizer",
+                                 err)); /* once for each parameter */
     if (step == 0 || !fgi_optimizer_counts(o))
         return FG_OK;
     FGI_TRY(fgi_optimizer_make_missed(o, index, err));
@@ -99,17 +116,12 @@ static fg_status set_missed(fg_optimizer *o, size_t index, int32_t step, fg_erro
 
 fg_status fgi_optimizer_begin_parameter(fg_optimizer *o, size_t index, fg_error *err)
 {
-    int32_t step = 0;
     if (fgi_optimizer_has_moments(o, index))
         return FG_OK;
     for (int m = 0; m < FGI_MOMENTS; m++)
         if (o->moment[m] != NULL)
             FGI_TRY(fill_moment(o, m, index, err));
-    if (!fgi_optimizer_has_moments(o, index))
-        return FG_OK;
-    FGI_TRY(fgi_variable_read_as(o->step, &step, sizeof step, "optimizer",
-                                 err)); /* once for each parameter */
-    return set_missed(o, index, step, err);
+    return fgi_optimizer_has_moments(o, index) ? start_late(o, index, err) : FG_OK;
 }
 
 void fgi_optimizer_free_moments(fg_optimizer *o)
@@ -138,8 +150,8 @@ fg_status fgi_optimizer_add_observed(fg_optimizer *o, fg_error *err)
     const fg_type type = {FG_F64, 1, {FG_SCHEDULE_STATE}};
     if (o->observed != NULL)
         return FG_OK;
-    FGI_TRY(fg_variable_create("optimizer.schedule", &type,
-                               &(fg_variable_options){.kind = FG_STATE}, &o->observed, err));
+    FGI_TRY(fgi_optimizer_create_variable(
+        o, "schedule", &type, &(fg_variable_options){.kind = FG_STATE}, &o->observed, err));
     return fg_variable_set(o->observed, first, sizeof first, err);
 }
 
@@ -161,7 +173,10 @@ static size_t count_list(const fg_optimizer *o, fg_variable *const *list, size_t
 size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
 {
     fg_variable *found = NULL;
-    size_t count = 1 + (optimizer->observed != NULL) + fgi_guard_variable_count(&optimizer->guard);
+    size_t count = (optimizer->step != NULL) + (optimizer->observed != NULL) +
+                   fgi_guard_variable_count(&optimizer->guard);
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        count += fg_optimizer_variable_count(optimizer->parts[i]);
     for (int m = 0; m < FGI_MOMENTS; m++)
         count += count_list(optimizer, optimizer->moment[m], SIZE_MAX, &found);
     return count + count_list(optimizer, optimizer->missed, SIZE_MAX, &found);
@@ -170,9 +185,14 @@ size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
 fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t index)
 {
     fg_variable *found = NULL;
-    if (index == 0)
+    for (size_t i = 0; i < optimizer->part_count; i++) {
+        const size_t count = fg_optimizer_variable_count(optimizer->parts[i]);
+        if (index < count)
+            return fg_optimizer_variable_at(optimizer->parts[i], index);
+        index -= count;
+    }
+    if (optimizer->step != NULL && index-- == 0)
         return optimizer->step;
-    index--;
     if (optimizer->observed != NULL && index-- == 0)
         return optimizer->observed;
     for (int m = 0; m <= FGI_MOMENTS && found == NULL; m++) {
@@ -196,21 +216,22 @@ static size_t index_of(const fg_optimizer *o, const char *parameter_name)
 }
 
 /* The part of `name` after "optimizer.KIND.", or NULL if the name does not start with that. */
-static const char *after_kind(const char *name, const char *kind)
+static const char *after_kind(const fg_optimizer *o, const char *name, const char *kind)
 {
-    static const char first[] = "optimizer.";
-    const size_t n = strlen(first), m = strlen(kind);
+    const size_t n = strlen(o->prefix), m = strlen(kind);
     const bool is_kind =
-        strncmp(name, first, n) == 0 && strncmp(name + n, kind, m) == 0 && name[n + m] == '.';
+        strncmp(name, o->prefix, n) == 0 && strncmp(name + n, kind, m) == 0 && name[n + m] == '.';
     return is_kind ? name + n + m + 1 : NULL;
 }
 
 fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err)
 {
+    for (size_t i = 0; i < o->part_count; i++)
+        FGI_TRY(fgi_optimizer_expect(o->parts[i], name, err));
     for (int m = 0; m <= FGI_MOMENTS; m++) {
         if (m < FGI_MOMENTS && o->moment[m] == NULL)
             continue;
-        const char *parameter = after_kind(name, m < FGI_MOMENTS ? o->row->moments[m] : "missed");
+        const char *parameter = after_kind(o, name, m < FGI_MOMENTS ? o->row->moments[m] : "missed");
         const size_t index = parameter != NULL ? index_of(o, parameter) : o->parameter_count;
         if (index == o->parameter_count)
             continue;
@@ -220,20 +241,35 @@ fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err)
     return FG_OK;
 }
 
-bool fgi_optimizer_is_missed(const char *name) { return after_kind(name, "missed") != NULL; }
-
-fg_variable *fgi_optimizer_parameter_of(const fg_optimizer *o, const char *moment_name)
+fg_status fgi_optimizer_forget_missed(fg_optimizer *o, fg_error *err)
 {
-    for (int m = 0; m < FGI_MOMENTS; m++)
-        for (size_t i = 0; o->moment[m] != NULL && i < o->parameter_count; i++)
-            if (o->moment[m][i] != NULL &&
-                strcmp(fg_variable_name(o->moment[m][i]), moment_name) == 0)
-                return o->parameters[i];
-    return NULL;
+    const int32_t zero = 0;
+    for (size_t i = 0; i < o->part_count; i++)
+        FGI_TRY(fgi_optimizer_forget_missed(o->parts[i], err));
+    for (size_t i = 0; i < o->parameter_count; i++)
+        if (o->missed[i] != NULL)
+            FGI_TRY(fg_variable_set(o->missed[i], &zero, sizeof zero, err));
+    return FG_OK;
 }
 
-fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, int32_t step,
-                                   fg_error *err)
+bool fgi_optimizer_needs(const fg_optimizer *o, const fg_variable *variable,
+                         fg_variable **out_parameter)
 {
-    return set_missed(o, index_of(o, fg_variable_name(parameter)), step, err);
+    *out_parameter = NULL;
+    for (size_t i = 0; i < o->part_count; i++)
+        if (fgi_optimizer_needs(o->parts[i], variable, out_parameter))
+            return true;
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        for (size_t i = 0; o->moment[m] != NULL && i < o->parameter_count; i++)
+            if (o->moment[m][i] == variable)
+                *out_parameter = o->parameters[i];
+    return variable == o->step || *out_parameter != NULL;
+}
+
+fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, fg_error *err)
+{
+    for (size_t i = 0; i < o->part_count; i++)
+        FGI_TRY(fgi_optimizer_start_late(o->parts[i], parameter, err));
+    const size_t index = index_of(o, fg_variable_name(parameter));
+    return index < o->parameter_count ? start_late(o, index, err) : FG_OK;
 }

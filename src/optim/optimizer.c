@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "op/op.h"
 #include "option/option.h"
 #include "trace/trace.h"
@@ -66,23 +67,27 @@ static void set_momentum_now(fg_optimizer *o)
 }
 
 /* The hyperparameters at step_now. */
-static void refresh(fg_optimizer *o)
+void fgi_optimizer_refresh(fg_optimizer *o)
 {
     const fgi_optimizer_place *at = &o->place;
     const double peak = o->base.hyper.lr * at->lr_factor * at->observed;
     set_lr_now(o, fg_schedule_lr(&at->schedule, peak, at->step_now, at->total_steps));
     set_momentum_now(o);
     o->guard.number.value.s32 = (int32_t)(at->step_now < INT32_MAX ? at->step_now + 1 : INT32_MAX);
+    o->is_due.dtype = FG_U32;
+    o->is_due.value.u32 = (at->step_now + 1) % o->every == 0;
 }
 
 void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
 {
     if (optimizer == NULL)
         return;
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        fg_optimizer_begin_step(optimizer->parts[i], step);
     optimizer->place.step_now = step;
     optimizer->place.has_begun = true;
     optimizer->place.has_run = true;
-    refresh(optimizer);
+    fgi_optimizer_refresh(optimizer);
 }
 
 /* The step of a custom loop's iteration: the one that was begun, or the one after the last. */
@@ -93,18 +98,29 @@ static void count_step(fg_optimizer *o)
     o->place.has_begun = false;
 }
 
+/* The learning rate of a part for that of the whole, which is the first part's. */
+static double lr_of_part(const fg_optimizer *whole, size_t i, double lr)
+{
+    const double first = whole->base.hyper.lr;
+    return first != 0 ? lr * (whole->parts[i]->base.hyper.lr / first) : lr;
+}
+
 void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr)
 {
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        fg_optimizer_set_lr(optimizer->parts[i], lr_of_part(optimizer, i, lr));
     optimizer->base.hyper.lr = lr;
-    refresh(optimizer);
+    fgi_optimizer_refresh(optimizer);
 }
 
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor)
 {
     if (optimizer->place.lr_factor == factor)
         return;
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        fgi_optimizer_scale_lr(optimizer->parts[i], factor);
     optimizer->place.lr_factor = factor;
-    refresh(optimizer);
+    fgi_optimizer_refresh(optimizer);
 }
 
 double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
@@ -113,13 +129,27 @@ double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
                           o->place.step_now, o->place.total_steps);
 }
 
-void fgi_optimizer_return(fg_optimizer *o, const fgi_optimizer_place *place)
+void fgi_optimizer_keep_place(fg_optimizer *o)
 {
-    o->place = *place;
-    refresh(o);
+    for (size_t i = 0; i < o->part_count; i++)
+        fgi_optimizer_keep_place(o->parts[i]);
+    o->kept = o->place;
 }
 
-void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr) { set_lr_now(optimizer, lr); }
+void fgi_optimizer_return(fg_optimizer *o)
+{
+    for (size_t i = 0; i < o->part_count; i++)
+        fgi_optimizer_return(o->parts[i]);
+    o->place = o->kept;
+    fgi_optimizer_refresh(o);
+}
+
+void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr)
+{
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        fg_optimizer_set_step_lr(optimizer->parts[i], lr_of_part(optimizer, i, lr));
+    set_lr_now(optimizer, lr);
+}
 
 double fg_optimizer_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }
 
@@ -132,7 +162,19 @@ double fg_optimizer_weight_decay(const fg_optimizer *optimizer)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-static void destroy(void *object)
+fg_optimizer *fgi_optimizer_new(void)
+{
+    fg_optimizer *o = fgi_calloc(1, sizeof *o);
+    if (o == NULL)
+        return NULL;
+    (void)fgi_snprintf(o->prefix, sizeof o->prefix, "optimizer.");
+    o->whole = o;
+    o->every = 1;
+    o->place.lr_factor = o->place.observed = o->base.lr_factor = 1;
+    return o;
+}
+
+void fgi_optimizer_destroy(void *object)
 {
     fg_optimizer *o = object;
     if (o == NULL)
@@ -141,6 +183,8 @@ static void destroy(void *object)
     fgi_guard_fini(&o->guard);
     fgi_optimizer_free_groups(o);
     fg_option_values_destroy(o->values);
+    fgi_free(o->name);
+    fgi_free(o->parts);
     fgi_free(o->has_warned);
     fgi_free(o->parameters);
     fgi_free(o->base.options);
@@ -214,7 +258,7 @@ const fgi_group *fgi_optimizer_group(const fg_optimizer *o, size_t index)
 
 static fg_status check(const fg_optimizer *o, fg_error *err)
 {
-    return o->row->check != NULL ? o->row->check(o->base.options, err) : FG_OK;
+    return o->row != NULL && o->row->check != NULL ? o->row->check(o->base.options, err) : FG_OK;
 }
 
 /* Whether a group has a momentum. */
@@ -239,7 +283,7 @@ fg_status fgi_optimizer_regroup(fg_optimizer *o, fg_error *err)
 {
     fgi_optimizer_free_moments(o);
     FGI_TRY(add_moments(o, err));
-    refresh(o);
+    fgi_optimizer_refresh(o);
     return FG_OK;
 }
 
@@ -255,7 +299,6 @@ static fg_status fill(fg_optimizer *o, const void *given, const fg_option_values
     FGI_TRY(fgi_row_create(entry, o->values, &o->base.options, err));
     if (given != NULL)
         fgi_row_keep_others(entry, given, o->base.options);
-    o->place.lr_factor = o->place.observed = o->base.lr_factor = 1;
     o->base.hyper = fgi_optimizer_hyper(o->row, o->base.options);
     const fg_status status = check(o, err);
     if (status == FG_OK || values == NULL)
@@ -268,9 +311,9 @@ static fg_status init(fg_optimizer *o, fg_module *root, fg_error *err)
     const fg_variable_options state = {.kind = FG_STATE};
     const fg_type count = {.dtype = FG_S32};
     FGI_TRY(take_parameters(o, root, err));
-    FGI_TRY(fg_variable_create("optimizer.step", &count, &state, &o->step, err));
+    FGI_TRY(fgi_optimizer_create_variable(o, "step", &count, &state, &o->step, err));
     FGI_TRY(add_moments(o, err));
-    refresh(o);
+    fgi_optimizer_refresh(o);
     return FG_OK;
 }
 
@@ -280,7 +323,7 @@ static fg_optimizer *create(fg_module *root, const fg_optimizer_entry *row, cons
     fg_error error = {0};
     if (root == NULL || fg_module_error(root, NULL) != FG_OK)
         return NULL;
-    fg_optimizer *o = fgi_calloc(1, sizeof *o);
+    fg_optimizer *o = fgi_optimizer_new();
     fg_status status = o != NULL ? FG_OK : fgi_no_memory(&error);
     if (status == FG_OK) {
         o->row = row;
@@ -289,9 +332,9 @@ static fg_optimizer *create(fg_module *root, const fg_optimizer_entry *row, cons
     if (status == FG_OK && init(o, root, &error) != FG_OK)
         status = fgi_context(&error, error.status, "%s", row->entry.name);
     if (status == FG_OK)
-        return fg_module_attach(root, o, destroy);
+        return fg_module_attach(root, o, fgi_optimizer_destroy);
     fg_module_fail(root, &error);
-    destroy(o);
+    fgi_optimizer_destroy(o);
     return NULL;
 }
 
@@ -334,15 +377,26 @@ fg_optimizer *fgi_optimizer_create(fg_module *root, const fg_optimizer_entry *ro
     return NULL;
 }
 
-const char *fg_optimizer_name(const fg_optimizer *optimizer) { return optimizer->row->entry.name; }
+const char *fg_optimizer_name(const fg_optimizer *optimizer)
+{
+    return optimizer->row != NULL ? optimizer->row->entry.name : optimizer->name;
+}
 
 size_t fg_optimizer_parameter_count(const fg_optimizer *optimizer)
 {
-    return optimizer->parameter_count;
+    size_t count = optimizer->parameter_count;
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        count += optimizer->parts[i]->parameter_count;
+    return count;
 }
 
 fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t index)
 {
+    for (size_t i = 0; i < optimizer->part_count; i++) {
+        const fg_optimizer *part = optimizer->parts[i];
+        if (index - part->first < part->parameter_count)
+            return part->parameters[index - part->first];
+    }
     return index < optimizer->parameter_count ? optimizer->parameters[index] : NULL;
 }
 
@@ -351,7 +405,9 @@ fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t ind
 fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg_error *err)
 {
     fg_optimizer *o = optimizer;
-    double *member = momentum_of(o->row, o->base.options), unused;
+    double *member = o->row != NULL ? momentum_of(o->row, o->base.options) : NULL, unused;
+    for (size_t i = 0; i < o->part_count; i++)
+        FGI_TRY(fg_optimizer_set_momentum(o->parts[i], momentum, err));
     if (!(momentum >= 0 && momentum < 1))
         return fgi_fail(err, FG_EINVAL, "momentum is %g: expected 0 <= momentum < 1", momentum);
     member = member != NULL ? member : &unused;
@@ -364,7 +420,7 @@ fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg
     if (status == FG_OK)
         o->base.hyper.momentum = momentum;
     *member = o->base.hyper.momentum;
-    refresh(o);
+    fgi_optimizer_refresh(o);
     return status;
 }
 
@@ -384,13 +440,15 @@ fg_status fgi_optimizer_observe(fg_optimizer *o, double value, bool higher, fg_e
 {
     const fg_schedule *s = &o->place.schedule;
     double state[FG_SCHEDULE_STATE];
+    for (size_t i = 0; i < o->part_count; i++)
+        FGI_TRY(fgi_optimizer_observe(o->parts[i], value, higher, err));
     if (s->row == NULL || s->row->observe == NULL)
         return FG_OK;
     FGI_TRY(fg_variable_read(o->observed, state, sizeof state, err));
     s->row->observe(s->options, state, value, higher);
     FGI_TRY(fg_variable_set(o->observed, state, sizeof state, err));
     o->place.observed = state[0];
-    refresh(o);
+    fgi_optimizer_refresh(o);
     return FG_OK;
 }
 
@@ -399,6 +457,10 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
 {
     fg_schedule complete;
     void *options;
+    for (size_t i = 0; i < optimizer->part_count; i++)
+        FGI_TRY(fg_optimizer_set_schedule(optimizer->parts[i], schedule, total_steps, err));
+    if (optimizer->schedule != NULL)
+        schedule = optimizer->schedule;
     FGI_TRY(fgi_schedule_check_steps(schedule, total_steps, err));
     if (fgi_schedule_sets_momentum(schedule))
         FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
@@ -408,7 +470,7 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
     optimizer->place.schedule = complete;
     optimizer->place.total_steps = total_steps;
     FGI_TRY(read_observed(optimizer, err));
-    refresh(optimizer);
+    fgi_optimizer_refresh(optimizer);
     return FG_OK;
 }
 
@@ -548,6 +610,8 @@ static fg_trace *trace_of(const fg_tensor *gradients, size_t count)
 static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
 {
     const size_t count = o->parameter_count;
+    for (size_t i = 0; i < o->part_count; i++)
+        write_update(o->parts[i], trace, gradients + o->parts[i]->first);
     if (trace_of(gradients, count) == NULL || !check_gradients(o, trace, gradients))
         return;
     fg_tensor *wide = fgi_calloc(2 * count, sizeof *wide);
@@ -577,42 +641,56 @@ static bool is_there(const fg_optimizer *o, fg_trace *trace)
     return o != NULL;
 }
 
+/* Room for a gradient of each parameter; NULL after storing an error. */
+static fg_tensor *room_for_gradients(const fg_optimizer *o, fg_trace *trace)
+{
+    fg_tensor *room = fgi_calloc(fg_optimizer_parameter_count(o), sizeof *room);
+    if (room == NULL)
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    return room;
+}
+
 void fg_optimizer_apply(fg_optimizer *optimizer, const fg_tensor *gradients, size_t count)
 {
     fg_trace *trace = trace_of(gradients, count);
     if (trace == NULL || !is_there(optimizer, trace))
         return;
     count_step(optimizer);
-    if (count != optimizer->parameter_count) {
+    const size_t wanted = fg_optimizer_parameter_count(optimizer);
+    if (count != wanted) {
         (void)fgi_trace_fail(trace, FG_EINVAL, "optimizer: %zu gradients for %zu parameters", count,
-                             optimizer->parameter_count);
+                             wanted);
         return;
     }
-    fg_tensor *used = fgi_calloc(count, sizeof *used);
-    if (used == NULL) {
-        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    fg_tensor *used = room_for_gradients(optimizer, trace);
+    if (used == NULL)
         return;
-    }
     for (size_t i = 0; i < count; i++)
-        if (fg_variable_is_trainable(optimizer->parameters[i]))
+        if (fg_variable_is_trainable(fg_optimizer_parameter_at(optimizer, i)))
             used[i] = gradients[i];
     write_update(optimizer, trace, used);
     fgi_free(used);
 }
 
+void fgi_optimizer_minimize(fg_optimizer *o, const fg_tensor *losses)
+{
+    fg_trace *trace = fg_tensor_trace(losses[0]);
+    if (!is_there(o, trace))
+        return;
+    count_step(o);
+    fg_tensor *gradients = room_for_gradients(o, trace);
+    if (gradients == NULL)
+        return;
+    fgi_optimizer_gradients(o, losses, gradients);
+    if (fg_trace_error(trace, NULL) == FG_OK)
+        write_update(o, trace, gradients);
+    fgi_free(gradients);
+}
+
 void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss)
 {
-    fg_trace *trace = fg_tensor_trace(loss);
-    if (!is_there(optimizer, trace))
-        return;
-    count_step(optimizer);
-    fg_tensor *gradients = fgi_calloc(optimizer->parameter_count, sizeof *gradients);
-    if (gradients == NULL) {
-        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-        return;
-    }
-    fgi_optimizer_gradients(optimizer, loss, gradients);
-    if (fg_trace_error(trace, NULL) == FG_OK)
-        write_update(optimizer, trace, gradients);
-    fgi_free(gradients);
+    fg_tensor losses[FG_MOST_PARTS];
+    for (size_t i = 0; i < FG_MOST_PARTS; i++)
+        losses[i] = loss;
+    fgi_optimizer_minimize(optimizer, losses);
 }

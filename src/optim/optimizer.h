@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "base/reserved.h"
 
-enum { FGI_MOMENTS = FG_MOST_MOMENTS };
+enum { FGI_MOMENTS = FG_MOST_MOMENTS, FGI_PREFIX = 64 };
 
 /* The hyperparameters that all optimizers have. momentum and decay are the decay rates of the first
  * moment (Adam's beta1) and of the second moment (Adam's beta2). */
@@ -52,8 +52,9 @@ struct fg_update {
     fg_tensor keep; /* 1 - lr weight_decay */
     fg_tensor step; /* updates before this one, s32[] */
     /* Results of the guard (guard.c). */
-    fg_tensor is_bad;        /* bool[]: a gradient is not finite */
+    fg_tensor is_bad;        /* bool[]: a gradient is not finite, and the step is due */
     bool skips;              /* a bad step changes nothing */
+    fg_tensor is_due;        /* bool[]: else the step changes nothing; empty: always */
     fg_tensor culprit, kind; /* f32[]: parameter number, starting at 1; 1: NaN, 2: infinite */
     fg_tensor moving, lost;  /* f32[]: elements to change, and those that rounding left unchanged */
     bool counts;             /* the two counts above are set */
@@ -72,7 +73,8 @@ enum {
     FGI_HEALTH
 };
 
-/* Options and state of guard.c; variables of disabled features are NULL. */
+/* Options and state of guard.c; variables of disabled features are NULL. `health`, `detects` and
+ * `number` are used of the whole. */
 typedef struct fgi_guard {
     fg_variable *scale, *streak; /* f32[], s32[]: loss scale, good steps since it last changed */
     fg_scalar growth, backoff, interval;
@@ -92,14 +94,26 @@ typedef struct fgi_optimizer_place {
     bool has_run;     /* minimize or begin_step was called before */
 } fgi_optimizer_place;
 
+/* An optimizer. A joined one (join.c) has parts and no parameters: what is done to it is done to its
+ * parts. */
 struct fg_optimizer {
-    const fg_optimizer_entry *row;
+    const fg_optimizer_entry *row; /* NULL: joined */
+    char *name;         /* of a part, or the description of a joined optimizer; NULL: neither */
+    char prefix[FGI_PREFIX]; /* of the names of its variables: "optimizer." or "optimizer.NAME." */
+    fg_optimizer **parts;
+    size_t part_count;   /* 0: it is not joined */
+    fg_optimizer *whole; /* that it is a part of, or itself */
+    size_t first;        /* its first parameter is this one of the whole */
+    /* Of a part: updated in each `every`-th step, and whether this one is (u32). */
+    int64_t every;
+    fg_scalar is_due;
+    const fg_schedule *schedule; /* replaces the one given; NULL: none */
     fg_option_values *values; /* of the row's options */
     fgi_group base;           /* of parameters without a group */
     fgi_group *groups;        /* NULL: none */
     size_t group_count;
-    size_t *group_of; /* by parameter */
-    fgi_optimizer_place place;
+    size_t *group_of; /* by parameter; NULL: all have the base */
+    fgi_optimizer_place place, kept;
     double lr_now, momentum_now;
     fg_module *root;       /* whose parameters are trained; borrowed */
     size_t variable_count; /* number of root's parameters at the last check */
@@ -159,6 +173,9 @@ void fgi_adam_prepare_own(fg_update *u);
 /* counts_updates of rows that always do. */
 bool fgi_always_counts(const void *options);
 
+/* One without parameters, and its destruction. */
+fg_optimizer *fgi_optimizer_new(void);
+void fgi_optimizer_destroy(void *optimizer);
 /* The group of a parameter. */
 const fgi_group *fgi_optimizer_group(const fg_optimizer *o, size_t index);
 /* The hyperparameters in a row's struct. */
@@ -186,19 +203,34 @@ fg_status fgi_optimizer_add_observed(fg_optimizer *o, fg_error *err);
  * the count of missed updates with this name, also for a frozen parameter, which may be trained
  * again. */
 fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err);
-/* Whether this is the name of a count of missed updates. */
-bool fgi_optimizer_is_missed(const char *name);
-/* The parameter that has a moment with this name, or NULL. */
-fg_variable *fgi_optimizer_parameter_of(const fg_optimizer *o, const char *moment_name);
-/* Records that the parameter missed `step` updates before its moments were created. */
-fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, int32_t step,
-                                   fg_error *err);
+/* Forgets the updates that parameters missed. */
+fg_status fgi_optimizer_forget_missed(fg_optimizer *o, fg_error *err);
+/* Whether a checkpoint must have this variable: the number of updates, or a moment, whose parameter
+ * is *out_parameter, else NULL. */
+bool fgi_optimizer_needs(const fg_optimizer *o, const fg_variable *variable,
+                         fg_variable **out_parameter);
+/* Records that the parameter missed all updates so far: its moments are new. */
+fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, fg_error *err);
 
-/* Gradients for an update (gradients.c). Empty for parameters that are left unchanged because they
+/* A variable "optimizer.NAME" of the optimizer. */
+fg_status fgi_optimizer_create_variable(const fg_optimizer *o, const char *name,
+                                        const fg_type *type, const fg_variable_options *options,
+                                        fg_variable **out, fg_error *err);
+
+/* Gradients for an update (gradients.c): of one loss for each part, or of one. Empty for parameters that are left unchanged because they
  * are frozen or because the loss does not depend on them; the latter are listed once in a warning.
  * Errors, recorded in the trace: a parameter was created after the optimizer; the loss does not
  * depend on any parameter. */
-void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
+void fgi_optimizer_gradients(fg_optimizer *o, const fg_tensor *losses, fg_tensor *out);
+/* fg_optimizer_minimize with one loss for each part, or one. All gradients are computed before the
+ * first parameter changes, so a loss may depend on the parameters of other parts. */
+void fgi_optimizer_minimize(fg_optimizer *o, const fg_tensor *losses);
+/* How errors name it: the part, or the kind. */
+const char *fgi_optimizer_title(const fg_optimizer *o);
+/* The number of losses: that of its parts, or 1. */
+size_t fgi_optimizer_loss_count(const fg_optimizer *o);
+/* The number of the loss that parameter `index` minimizes. */
+size_t fgi_optimizer_loss_of(const fg_optimizer *o, size_t index);
 
 /* Limits the gradients (f32 or f64), without the loss scale, as fg_optimizer_set_clip says
  * (guard.c).
@@ -214,13 +246,15 @@ fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
 /* Monitors the updates traced after this call; creates the health variable. detects: skip steps
  * with a non-finite gradient, and report the first. */
 fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err);
-/* Number of the guard's first variable, as in fg_optimizer_variable_at. */
-size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer);
+/* Enables loss scaling where the task has not. */
+fg_status fgi_optimizer_need_loss_scale(fg_optimizer *optimizer, fg_error *err);
+/* Whether a loss is scaled. */
+bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer);
 
-/* In guard.c, called around an update. Checks the gradients (f32 or f64) and divides them by the
+/* In guard.c, called around an update. Sets is_due, checks the gradients (f32 or f64) and divides them by the
  * loss scale; scratch has room for one value per gradient. */
 void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch);
-/* `now`, or `old` if the step is skipped. */
+/* `now`, or `old` if the step changes nothing. */
 fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old);
 /* A parameter's new value in the parameter's dtype. */
 fg_tensor fgi_guard_round(fg_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype);
@@ -299,7 +333,10 @@ void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
 /* The learning rate that the schedule gives the current step for the base, without the factor. */
 double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 
-/* Makes its place that of an earlier time. */
-void fgi_optimizer_return(fg_optimizer *optimizer, const fgi_optimizer_place *place);
+/* Computes the hyperparameters of its step, after a change of theirs. */
+void fgi_optimizer_refresh(fg_optimizer *o);
+/* Keeps its place; makes it that again. */
+void fgi_optimizer_keep_place(fg_optimizer *optimizer);
+void fgi_optimizer_return(fg_optimizer *optimizer);
 
 #endif

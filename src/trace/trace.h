@@ -154,6 +154,8 @@ fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array 
  * programs compiled before must no longer be launched. */
 const fgi_sharding *fgi_variable_sharding(const fg_variable *variable);
 void fgi_variable_set_sharding(fg_variable *variable, const fgi_sharding *sharding);
+/* Before it is used. Random initial values depend on the name. Errors: FG_ENOMEM. */
+fg_status fgi_variable_rename(fg_variable *variable, const char *name, fg_error *err);
 /* `state`, which has the same shape, gets the sharding of `parameter`; it must not be used after
  * the parameter is destroyed. */
 void fgi_variable_follow(fg_variable *state, const fg_variable *parameter);

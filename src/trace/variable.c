@@ -105,6 +105,16 @@ void fg_variable_destroy(fg_variable *variable)
 
 const char *fg_variable_name(const fg_variable *variable) { return variable->name; }
 
+fg_status fgi_variable_rename(fg_variable *variable, const char *name, fg_error *err)
+{
+    char *own = fgi_strdup(name);
+    if (own == NULL)
+        return fgi_no_memory(err);
+    fgi_free(variable->name);
+    variable->name = own;
+    return FG_OK;
+}
+
 const fg_type *fg_variable_type(const fg_variable *variable) { return &variable->type; }
 
 fg_variable_kind fg_variable_kind_of(const fg_variable *variable) { return variable->options.kind; }

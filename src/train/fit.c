@@ -15,6 +15,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -139,11 +140,23 @@ static fg_status close_window(fg_trainer *trainer, fg_error *err)
     return fgi_windows_close(&trainer->windows, &at, err);
 }
 
+/* The learning rates of a joined optimizer's parts. */
+static size_t put_rates(const fg_trainer *trainer, const fg_progress *at, fg_metric *out)
+{
+    const fg_optimizer *optimizer = trainer->model.optimizer;
+    for (size_t i = 0; i < optimizer->part_count; i++) {
+        (void)snprintf(out[i].name, sizeof out[i].name, "lr/%s",
+                       fg_optimizer_part_name(optimizer, i));
+        out[i].value = at->part_lr[i];
+    }
+    return optimizer->part_count;
+}
+
 /* A log line of these sums. */
 static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_progress *closed,
                             fg_error *err)
 {
-    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
+    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MOST_PARTS + FG_MAX_LOG_VALUES];
     const fgi_metrics *list = &trainer->stage[FGI_TRAIN]->metrics;
     double wide[2 * FG_MAX_METRICS];
     const size_t count = list->count, loss = fgi_metrics_find(list, "loss");
@@ -153,6 +166,7 @@ static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_pro
     at.metrics = metrics;
     at.metric_count = fgi_metrics_values(list, "train_", wide, NULL, NULL, metrics);
     at.metric_count += fgi_health_metrics(&trainer->health, metrics + at.metric_count);
+    at.metric_count += put_rates(trainer, &at, metrics + at.metric_count);
     FGI_TRY(
         fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_LOG, &at, err));

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -98,11 +99,21 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
         2, 0);
 }
 
-/* Updates the parameters, and then what callbacks add. */
-static void add_update(const fg_trainer *trainer, fg_tensor loss)
+/* Updates the parameters, and then what callbacks add; or adds the gradients to those of the step.
+ */
+static void add_update(const fg_trainer *trainer, const fg_step *step, fg_tensor loss)
 {
-    fg_optimizer_minimize(trainer->model.optimizer, loss);
-    fgi_callbacks_update(trainer->callbacks, fg_tensor_trace(loss), trainer->model.optimizer);
+    fg_optimizer *optimizer = trainer->model.optimizer;
+    fg_tensor losses[FG_MOST_PARTS], weights[FG_MOST_PARTS];
+    fgi_step_losses(step, loss, losses);
+    if (step->stage->accumulator == NULL) {
+        fgi_optimizer_minimize(optimizer, losses);
+        fgi_callbacks_update(trainer->callbacks, step->trace, optimizer);
+        return;
+    }
+    for (size_t i = 0; i < fgi_optimizer_loss_count(optimizer); i++)
+        weights[i] = fgi_step_loss_weight(step, losses[i]);
+    fgi_accumulate(step->stage->accumulator, losses, weights);
 }
 
 static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
@@ -126,20 +137,15 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               dead);
     if (stage->kind == FGI_PREDICT || fgi_is_poison(value))
         return value;
-    const fg_type *type = fg_tensor_type(value);
-    char text[96];
-    if (type->rank != 0 || !fg_dtype_is_float(type->dtype))
-        return fgi_trace_fail(step->trace, FG_ESHAPE,
-                              "the %sstep returned %s: expected its loss, a floating-point scalar",
-                              fgi_stage_prefix(stage->kind),
-                              fg_type_format(type, text, sizeof text));
-    fgi_step_log_loss(step, value);
-    if (stage->kind == FGI_TRAIN)
+    char what[64];
+    (void)snprintf(what, sizeof what, "the %sstep returned", fgi_stage_prefix(stage->kind));
+    if (!fgi_step_is_loss(step, what, value))
+        return fgi_poison(step->trace);
+    fgi_step_log_losses(step, value);
+    if (stage->kind == FGI_TRAIN) {
         fgi_log_model(logger_of(trainer), trainer->model.root, trainer->cursor.step, value);
-    if (stage->accumulator != NULL)
-        fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
-    else if (stage->kind == FGI_TRAIN)
-        add_update(trainer, value);
+        add_update(trainer, step, value);
+    }
     if (fg_trace_error(step->trace, NULL) != FG_OK)
         return fgi_poison(step->trace);
     return new_sums(trainer, step);
@@ -171,6 +177,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     fg_trace *trace = stage->trace;
     fg_step step = {.trace = trace,
                     .stage = stage,
+                    .optimizer = trainer->model.optimizer,
                     .chosen = trainer->model.task.metrics,
                     .sharding = fgi_batch_sharding(trainer->client)};
     fg_batch batch = {.step = &step, .trace = trace, .dataset = stage->spec.dataset};

@@ -247,7 +247,7 @@ bool fgi_trainer_stops(fg_trainer *trainer)
 fg_progress fgi_progress_at(const fg_trainer *trainer)
 {
     const fg_optimizer *optimizer = trainer->model.optimizer;
-    return (fg_progress){
+    fg_progress at = {
         .step = trainer->cursor.step,
         .epoch = trainer->cursor.epoch,
         .batch = trainer->cursor.epoch_batches,
@@ -258,6 +258,9 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
         .weight_decay = optimizer != NULL ? fg_optimizer_weight_decay(optimizer) : (double)NAN,
         .trainer = trainer,
     };
+    for (size_t i = 0; optimizer != NULL && i < optimizer->part_count; i++)
+        at.part_lr[i] = fg_optimizer_lr(optimizer->parts[i]);
+    return at;
 }
 
 fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
@@ -328,8 +331,8 @@ static fg_clip clip_of(const fg_trainer_options *o)
 static fg_status prepare_optimizer(fg_trainer *trainer, fg_error *err)
 {
     fg_optimizer *optimizer = trainer->model.optimizer;
-    if (trainer->precision->scales_loss && optimizer->guard.scale == NULL)
-        FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
+    if (trainer->precision->scales_loss)
+        FGI_TRY(fgi_optimizer_need_loss_scale(optimizer, err));
     if (trainer->options.numerics.stochastic_rounding)
         fg_optimizer_set_stochastic_rounding(optimizer, true);
     if (trainer->options.numerics.gradient_clip_val > 0)

@@ -16,7 +16,6 @@ struct fgi_trial {
     fgi_fit fit;
     bool is_restored; /* as in fgi_model */
     fgi_cursor cursor;
-    fgi_optimizer_place place;
     size_t count; /* of the variables */
     fg_variable **variable;
     void **value; /* on the host */
@@ -33,7 +32,7 @@ static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data 
 {
     fg_trainer *trainer = trial->trainer;
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    trial->place = trainer->model.optimizer->place;
+    fgi_optimizer_keep_place(trainer->model.optimizer);
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     trial->cursor = trainer->cursor;
@@ -109,7 +108,7 @@ static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *er
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     if (trial->has_sums) /* those of the program that the fit has run */
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
-    fgi_optimizer_return(trainer->model.optimizer, &trial->place);
+    fgi_optimizer_return(trainer->model.optimizer);
     trainer->cursor = trial->cursor;
     FGI_TRY(fgi_feed_drain(trainer->feed, err));
     FGI_TRY(restore_variables(trial, err));

@@ -182,6 +182,11 @@ static fg_status set_sweep(search *s, fg_error *err)
 {
     fg_optimizer *o = fgi_trial_optimizer(s->trial);
     const fg_lr_find_options *options = s->options;
+    if (fg_optimizer_part_count(o) > 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "lr_find: the optimizer joins '%s': a search compares values of one "
+                        "learning rate by one loss; set the learning rate of each part",
+                        fg_optimizer_name(o));
     s->sweep = (sweep){
         .min_lr = options->min_lr,
         .max_lr = options->max_lr,

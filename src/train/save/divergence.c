@@ -362,7 +362,7 @@ void fgi_divergence_first(fgi_divergence *d, double sum, double weight)
 
 fg_status fgi_divergence_line(fgi_divergence *d, double loss, int64_t step, fg_error *err)
 {
-    const bool is_scaled = (*d->of.optimizer)->guard.scale != NULL;
+    const bool is_scaled = fgi_optimizer_scales_loss(*d->of.optimizer);
     fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step};
     what.loss = isnan(loss) ? (double)NAN : loss; /* printed without the sign of a NaN */
     FGI_TRY(fgi_divergence_check(d, step, err));
@@ -389,7 +389,7 @@ fg_status fgi_divergence_check(fgi_divergence *d, int64_t step, fg_error *err)
 {
     const float *health = d->of.health->value;
     const int64_t bad = (int64_t)health[FGI_HEALTH_BAD], first = (int64_t)health[FGI_HEALTH_STEP];
-    if (bad <= d->at.bad || (*d->of.optimizer)->guard.scale != NULL ||
+    if (bad <= d->at.bad || fgi_optimizer_scales_loss(*d->of.optimizer) ||
         d->of.options->numerics.detect_anomaly)
         return FG_OK;
     /* the device keeps the first of all, which may be one that was ignored */

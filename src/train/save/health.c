@@ -25,7 +25,7 @@ static const double WORTH_A_WARNING = 0.25; /* fraction of updates lost */
 static void advise(fgi_health *h, int64_t step)
 {
     const float *health = h->value;
-    const bool is_scaled = (*h->of.optimizer)->guard.scale != NULL;
+    const bool is_scaled = fgi_optimizer_scales_loss(*h->of.optimizer);
     const double lost = (double)health[FGI_HEALTH_LOST];
     const bool is_ignored = strcmp(h->of.options->divergence.on_divergence, "ignore") == 0;
     if (health[FGI_HEALTH_BAD] > 0 && is_ignored && !is_scaled && !h->has_warned_of_bad)
@@ -101,7 +101,7 @@ size_t fgi_health_metrics(const fgi_health *h, fg_metric *out)
         count = put(out, count, "train_nonfinite_steps", health[FGI_HEALTH_BAD]);
     if (counts_lost(h))
         count = put(out, count, "train_lost_updates", health[FGI_HEALTH_LOST]);
-    if ((*h->of.optimizer)->guard.scale != NULL)
+    if (fgi_optimizer_scales_loss(*h->of.optimizer))
         count = put(out, count, "train_loss_scale", health[FGI_HEALTH_SCALE]);
     return count;
 }
@@ -112,7 +112,7 @@ void fgi_health_result(const fgi_health *h, fg_result *out)
     const bool is_known = h->is_known;
     out->nonfinite_steps = is_known ? (int64_t)health[FGI_HEALTH_BAD] : -1;
     out->lost_updates = is_known && counts_lost(h) ? (double)health[FGI_HEALTH_LOST] : (double)NAN;
-    out->loss_scale = is_known && (*h->of.optimizer)->guard.scale != NULL
+    out->loss_scale = is_known && fgi_optimizer_scales_loss(*h->of.optimizer)
                           ? (double)health[FGI_HEALTH_SCALE]
                           : (double)NAN;
 }

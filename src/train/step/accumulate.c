@@ -8,7 +8,9 @@
  * epoch uses the same programs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <fulgurite/ops.h>
+
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -34,6 +36,16 @@ static fg_status create_sum(fg_variable *parameter, fg_variable **out, fg_error 
     return status;
 }
 
+/* The sum of the weights of loss i. */
+static fg_status create_weight(fgi_accumulator *a, size_t i, fg_error *err)
+{
+    char name[48];
+    const fg_type scalar = {.dtype = FG_F32};
+    (void)snprintf(name, sizeof name, "trainer.weight.%zu", i);
+    return fg_variable_create(name, &scalar, &(fg_variable_options){.kind = FG_STATE},
+                              &a->weight[i], err);
+}
+
 fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out, fg_error *err)
 {
     fgi_accumulator *a = fgi_calloc(1, sizeof *a);
@@ -44,12 +56,9 @@ fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out,
     a->fresh.dtype = FG_U32;
     a->count = fg_optimizer_parameter_count(optimizer);
     a->sum = fgi_calloc(a->count, sizeof(fg_variable *));
-    const fg_type scalar = {.dtype = FG_F32};
-    const fg_status status =
-        a->sum == NULL
-            ? fgi_no_memory(err)
-            : fg_variable_create("trainer.weight", &scalar,
-                                 &(fg_variable_options){.kind = FG_STATE}, &a->weight, err);
+    fg_status status = a->sum != NULL ? FG_OK : fgi_no_memory(err);
+    for (size_t i = 0; i < fgi_optimizer_loss_count(optimizer) && status == FG_OK; i++)
+        status = create_weight(a, i, err);
     if (status != FG_OK) {
         fgi_accumulator_destroy(a);
         return status;
@@ -66,7 +75,8 @@ void fgi_accumulator_destroy(fgi_accumulator *a)
     fg_trace_destroy(a->trace);
     for (size_t i = 0; a->sum != NULL && i < a->count; i++)
         fg_variable_destroy(a->sum[i]);
-    fg_variable_destroy(a->weight);
+    for (size_t i = 0; i < FG_MOST_PARTS; i++)
+        fg_variable_destroy(a->weight[i]);
     fgi_free(a->sum);
     fgi_free(a);
 }
@@ -76,7 +86,10 @@ bool fgi_accumulator_is_lost(const fgi_accumulator *a)
     for (size_t i = 0; a != NULL && i < a->count; i++)
         if (a->sum[i] != NULL && fgi_variable_is_lost(a->sum[i]))
             return true;
-    return a != NULL && fgi_variable_is_lost(a->weight);
+    for (size_t i = 0; a != NULL && i < fgi_optimizer_loss_count(a->optimizer); i++)
+        if (fgi_variable_is_lost(a->weight[i]))
+            return true;
+    return false;
 }
 
 /* ---- the two programs ------------------------------------------------------------------------ */
@@ -105,41 +118,48 @@ static void add_gradient(fgi_accumulator *a, size_t i, fg_tensor gradient, fg_te
     add_to(a->sum[i], fg_mul(fg_cast(gradient, dtype), fg_cast(weight, dtype)), fresh);
 }
 
-void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor weight)
+void fgi_accumulate(fgi_accumulator *a, const fg_tensor *losses, const fg_tensor *weights)
 {
-    fg_trace *trace = fg_tensor_trace(loss);
+    fg_trace *trace = fg_tensor_trace(losses[0]);
     fg_tensor *gradients = fgi_calloc(a->count, sizeof *gradients);
     if (gradients == NULL) {
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
     } else {
-        fgi_optimizer_gradients(a->optimizer, loss, gradients);
+        fgi_optimizer_gradients(a->optimizer, losses, gradients);
         fg_scope_push(trace, "accumulate");
         const fg_tensor fresh =
             fg_ne(fg_scalar_value(trace, &a->fresh), fg_zeros(trace, FG_U32, FG_SCALAR));
         for (size_t i = 0; i < a->count; i++)
             if (gradients[i].handle != 0)
-                add_gradient(a, i, gradients[i], weight, fresh);
-        if (fg_trace_error(trace, NULL) == FG_OK)
-            add_to(a->weight, weight, fresh);
+                add_gradient(a, i, gradients[i], weights[fgi_optimizer_loss_of(a->optimizer, i)],
+                             fresh);
+        for (size_t i = 0; i < fgi_optimizer_loss_count(a->optimizer); i++)
+            if (fg_trace_error(trace, NULL) == FG_OK)
+                add_to(a->weight[i], weights[i], fresh);
         fg_scope_pop(trace);
     }
     fgi_free(gradients);
 }
 
-/* Traces gradient = sum / weight, and the update. If the weight is 0, so are the sums. */
+/* The sum of the weights of a loss, or 1 instead of 0, where the sums of gradients are 0 too. */
+static fg_tensor divisor_of(const fgi_accumulator *a, size_t i)
+{
+    const fg_tensor total = fg_variable_value(a->trace, a->weight[i]);
+    const fg_tensor zero = fg_zeros(a->trace, FG_F32, FG_SCALAR);
+    return fg_where(fg_eq(total, zero), fg_ones(a->trace, FG_F32, FG_SCALAR), total);
+}
+
+/* Traces gradient = sum / weight, and the update. */
 static fg_status trace_update(fgi_accumulator *a, fg_error *err)
 {
     fg_tensor *gradients = fgi_calloc(a->count, sizeof *gradients);
     if (gradients == NULL)
         return fgi_no_memory(err);
-    const fg_tensor total = fg_variable_value(a->trace, a->weight);
-    const fg_tensor zero = fg_zeros(a->trace, FG_F32, FG_SCALAR);
-    const fg_tensor weight =
-        fg_where(fg_eq(total, zero), fg_ones(a->trace, FG_F32, FG_SCALAR), total);
     for (size_t i = 0; i < a->count; i++) {
         if (a->sum[i] == NULL)
             continue;
         const fg_tensor sum = fg_variable_value(a->trace, a->sum[i]);
+        const fg_tensor weight = divisor_of(a, fgi_optimizer_loss_of(a->optimizer, i));
         gradients[i] = fg_div(sum, fg_cast(weight, fg_tensor_type(sum)->dtype));
     }
     fg_optimizer_apply(a->optimizer, gradients, a->count);

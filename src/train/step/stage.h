@@ -224,7 +224,13 @@ struct fg_step {
     fg_tensor
         rows; /* f32[B, FGI_ROW_VALUES + scores]: of each sample (sample_rows.c); empty: none */
     fg_tensor count;       /* f32[]: valid rows of the batch */
-    fg_tensor weight;      /* f32[]: of the loss, set by the user; empty: not set */
+    fg_tensor weight;      /* f32[]: of the losses, set by the user; empty: not set */
+    const fg_optimizer *optimizer; /* NULL: none yet */
+    struct {
+        const char *name;
+        fg_tensor value;
+    } loss[FG_MOST_PARTS]; /* those that the user set, and how many */
+    size_t loss_count;
     fgi_sharding sharding; /* of a batch */
     fg_sample_key key;     /* of the batch's samples; empty: not used so far */
 };
@@ -238,8 +244,12 @@ struct fg_batch {
     fg_tensor count; /* f32[]: valid rows */
 };
 
-/* Logs the loss that the step returned. */
-void fgi_step_log_loss(fg_step *step, fg_tensor loss);
+/* Logs the loss that the step returned, and those that it set. */
+void fgi_step_log_losses(fg_step *step, fg_tensor loss);
+/* The loss of each part of the optimizer, or of the optimizer; out has room for FG_MOST_PARTS. */
+void fgi_step_losses(const fg_step *step, fg_tensor loss, fg_tensor *out);
+/* Whether it is a loss: a floating-point scalar. Otherwise stores an error. */
+bool fgi_step_is_loss(const fg_step *step, const char *what, fg_tensor value);
 /* The weight of this batch's loss in a mean over batches: f32[]. If it is unknown, stores an error
  * in the trace. */
 fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss);
@@ -254,7 +264,7 @@ typedef struct fgi_accumulator {
      * without a gradient, which the update does not change. */
     fg_variable **sum;
     size_t count;
-    fg_variable *weight; /* f32[]: the sum of the batches' weights */
+    fg_variable *weight[FG_MOST_PARTS]; /* f32[]: sums of the batches' weights, by loss */
     fg_scalar fresh;     /* u32: 1 if the sums restart with this batch */
     int64_t batches;     /* of the step so far */
 } fgi_accumulator;
@@ -264,8 +274,10 @@ fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out,
 void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed */
 /* Whether a launch that failed has consumed sums. */
 bool fgi_accumulator_is_lost(const fgi_accumulator *accumulator);
-/* Traces the accumulation of a batch's gradients; weight, f32[], is the denominator of the loss. */
-void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor weight);
+/* Traces the accumulation of a batch's gradients, of one loss for each part of the optimizer, or of
+ * one; weights: f32[], the denominators of the losses. */
+void fgi_accumulate(fgi_accumulator *accumulator, const fg_tensor *losses,
+                    const fg_tensor *weights);
 /* Compiles the program of the update, with what callbacks add, after this step. */
 fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client,
                                   const fgi_callbacks *callbacks, int64_t step,

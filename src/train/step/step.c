@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "op/op.h"
 
 int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
@@ -279,12 +280,80 @@ void fg_step_set_weight(fg_step *step, fg_tensor weight)
         step->weight = fg_stop_gradient(fg_cast(weight, FG_F32));
 }
 
-void fgi_step_log_loss(fg_step *step, fg_tensor loss)
+bool fgi_step_is_loss(const fg_step *step, const char *what, fg_tensor value)
+{
+    const fg_type *type = fg_tensor_type(value);
+    char text[96];
+    const bool is_loss = type->rank == 0 && fg_dtype_is_float(type->dtype);
+    if (!is_loss)
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "%s %s: expected its loss, a floating-point scalar", what,
+                             fg_type_format(type, text, sizeof text));
+    return is_loss;
+}
+
+/* Whether a part of the optimizer has that name; before there is one, any name will do. */
+static bool is_part(const fg_step *step, const char *name)
+{
+    char known[256];
+    const char *names[FG_MOST_PARTS];
+    const size_t count = step->optimizer != NULL ? step->optimizer->part_count : 0;
+    bool is = step->optimizer == NULL;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = fg_optimizer_part_name(step->optimizer, i);
+        is = is || strcmp(names[i], name) == 0;
+    }
+    if (!is)
+        (void)fgi_trace_fail(step->trace, FG_ENOTFOUND,
+                             "set_loss: the optimizer has no part '%s' (fg_optimizer_join)%s", name,
+                             fgi_suggest(name, names, count, known, sizeof known));
+    return is;
+}
+
+void fg_step_set_loss(fg_step *step, const char *name, fg_tensor loss)
+{
+    if (fgi_is_poison(loss) || !is_part(step, name) || !fgi_step_is_loss(step, "set_loss:", loss))
+        return;
+    bool is_new = step->loss_count < FG_MOST_PARTS;
+    for (size_t i = 0; i < step->loss_count; i++)
+        is_new = is_new && strcmp(step->loss[i].name, name) != 0;
+    if (!is_new) {
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "set_loss: '%s' is set twice, or more than %d losses are set", name,
+                             FG_MOST_PARTS);
+        return;
+    }
+    step->loss[step->loss_count].name = name;
+    step->loss[step->loss_count++].value = loss;
+}
+
+void fgi_step_losses(const fg_step *step, fg_tensor loss, fg_tensor *out)
+{
+    for (size_t i = 0; i < FG_MOST_PARTS; i++) {
+        const char *name = fg_optimizer_part_name(step->optimizer, i);
+        out[i] = loss;
+        for (size_t k = 0; name != NULL && k < step->loss_count; k++)
+            if (strcmp(step->loss[k].name, name) == 0)
+                out[i] = step->loss[k].value;
+    }
+}
+
+static void log_loss(fg_step *step, const char *name, fg_tensor loss)
 {
     if (step->weight.handle == 0)
-        log_plain(step, loss_name, loss);
+        log_plain(step, name, loss);
     else
-        log_weighted(step, loss_name, loss, step->weight);
+        log_weighted(step, name, loss, step->weight);
+}
+
+void fgi_step_log_losses(fg_step *step, fg_tensor loss)
+{
+    char name[48];
+    log_loss(step, loss_name, loss);
+    for (size_t i = 0; i < step->loss_count; i++) {
+        (void)snprintf(name, sizeof name, "%s_loss", step->loss[i].name);
+        log_loss(step, name, step->loss[i].value);
+    }
 }
 
 fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)

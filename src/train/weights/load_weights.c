@@ -493,43 +493,32 @@ static void compare_frozen(const fg_optimizer *optimizer, const json_t *frozen, 
 static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path,
                              const json_t *frozen, fg_error *err)
 {
-    fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+    fg_variable *parameter, *variable = fg_optimizer_variable_at(optimizer, i);
     const char *name = fg_variable_name(variable);
-    const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
-    int32_t step = 0;
     /* a run with another precision had no loss scale, one with another schedule has followed no
      * metric, and older versions had no health */
-    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name) ||
-        variable == optimizer->observed)
+    if (!fgi_optimizer_needs(optimizer, variable, &parameter))
         return FG_OK;
     if (parameter == NULL || !was_frozen(frozen, fg_variable_name(parameter)))
         return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);
-    FGI_TRY(fgi_variable_read_as(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step,
-                                 "optimizer", err));
-    return fgi_optimizer_start_late(optimizer, parameter, step, err);
+    return fgi_optimizer_start_late(optimizer, parameter, err);
 }
 
 /* The variables that the checkpoint needs, and no updates missed but those it counts. */
 static fg_status expect_variables(fg_optimizer *optimizer, const fg_ckpt *ckpt, fg_ckpt_part part,
                                   fg_error *err)
 {
-    const int32_t zero = 0;
     for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
         if (fg_ckpt_info(ckpt, i)->part == part)
             FGI_TRY(fgi_optimizer_expect(optimizer, fg_ckpt_info(ckpt, i)->name, err));
-    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
-        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
-        if (fgi_optimizer_is_missed(fg_variable_name(variable)))
-            FGI_TRY(fg_variable_set(variable, &zero, sizeof zero, err));
-    }
-    return FG_OK;
+    return fgi_optimizer_forget_missed(optimizer, err);
 }
 
 fg_status fgi_optimizer_load(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
                              fg_ckpt_part part, const json_t *frozen, fg_error *err)
 {
     FGI_TRY(expect_variables(optimizer, ckpt, part, err));
-    /* the first is the number of updates; loading an absent variable may add to the list */
+    /* the number of updates is before moments; loading an absent variable may add to the list */
     for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
         fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
         size_t index = 0;

@@ -4,6 +4,7 @@
 
 optimizers: parameters after each of 20 updates of the least-squares problem of ../nn/record.py
 schedules:  the learning rate at all steps
+gan:        data, losses, and parameters before and after 12 steps of two optimizers
 
 SPDX-License-Identifier: Apache-2.0"""
 import math
@@ -160,6 +161,51 @@ def record_plateau(out):
         out[f"plateau/{mode}"] = numpy.array(lr)
 
 
+# ---- a GAN -----------------------------------------------------------------------------------------
+
+
+def gan():
+    """Two networks that train against each other: both gradients are taken before either optimizer steps; the
+    generator's steps in every second one, and its learning rate follows a cosine over all of them."""
+    torch.manual_seed(3)
+    steps, batch, nn = 12, 8, torch.nn
+    make = lambda outputs: nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, outputs))
+    nets = {"generator": make(2), "discriminator": make(1)}
+    angle = torch.rand(steps * batch) * 2 * math.pi
+    real = torch.stack([angle.cos(), angle.sin()], 1) + 0.05 * torch.randn(steps * batch, 2)
+    noise = torch.randn(steps * batch, 2)
+    out = {"real": real.numpy(), "noise": noise.numpy()}
+    keep = lambda when: out.update({f"{when}/{net}.{layer}.{kind}": getattr(nets[net][i], kind).detach().numpy().copy()
+                                    for net in nets for layer, i in (("fc1", 0), ("fc2", 2)) for kind in ("weight", "bias")})
+    keep("first")
+    g, d = nets["generator"], nets["discriminator"]
+    of_g = torch.optim.Adam(g.parameters(), lr=0.05, betas=(0.5, 0.99))
+    of_d = torch.optim.SGD(d.parameters(), lr=0.3, momentum=0.5)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(of_g, steps)
+    entropy, losses = nn.functional.binary_cross_entropy_with_logits, {"loss": [], "discriminator_loss": [], "lr": []}
+    for step in range(steps):
+        at = slice(step * batch, (step + 1) * batch)
+        on_real, on_fake = d(real[at]), d(g(noise[at]))
+        loss_d = entropy(on_real, torch.ones(batch, 1)) + entropy(on_fake, torch.zeros(batch, 1))
+        loss_g = entropy(on_fake, torch.ones(batch, 1))
+        of_both = [torch.autograd.grad(loss, list(net.parameters()), retain_graph=True) for loss, net in ((loss_g, g), (loss_d, d))]
+        for net, gradients in zip((g, d), of_both):
+            for p, gradient in zip(net.parameters(), gradients):
+                p.grad = gradient
+        nn.utils.clip_grad_norm_(d.parameters(), 0.2)
+        losses["lr"].append(of_g.param_groups[0]["lr"])
+        of_d.step()
+        if (step + 1) % 2 == 0:
+            of_g.step()
+        cosine.step()
+        losses["loss"].append(loss_g.item())
+        losses["discriminator_loss"].append(loss_d.item())
+    keep("last")
+    out.update({name: numpy.array(values, numpy.float32) for name, values in losses.items()})
+    save_file(out, HERE / "gan.safetensors")
+
+
 if __name__ == "__main__":
+    gan()
     optimizers()
     schedules()
