@@ -85,6 +85,15 @@ static fg_status find_part(const fg_optimizer_part *parts, size_t count, const c
                     parameter);
 }
 
+static fg_status check_parameters(const fg_optimizer *o, const fg_optimizer_part *parts,
+                                  size_t count, fg_error *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < o->parameter_count; i++)
+        FGI_TRY(find_part(parts, count, fg_variable_name(o->parameters[i]), &at, err));
+    return FG_OK;
+}
+
 /* A pattern without a parameter is a mistake. */
 static fg_status check_patterns(const fg_optimizer *o, const fg_optimizer_part *part, fg_error *err)
 {
@@ -162,15 +171,16 @@ static void move(fg_optimizer *o, size_t from, size_t to, bool stays)
     }
 }
 
-/* Leaves a part only its parameters. Their number is 0 before the first one. */
+/* Leaves a part only its parameters: each was found a part (check_parameters). */
 static fg_status restrict_to(fg_optimizer *o, const fg_optimizer_part *parts, size_t count,
                              size_t own, fg_error *err)
 {
     size_t kept = 0;
     for (size_t i = 0; i < o->parameter_count; i++) {
         size_t at = 0;
-        FGI_TRY(find_part(parts, count, fg_variable_name(o->parameters[i]), &at, err));
-        move(o, i, kept, at == own);
+        const fg_status found =
+            find_part(parts, count, fg_variable_name(o->parameters[i]), &at, NULL);
+        move(o, i, kept, found == FG_OK && at == own);
         kept += at == own;
     }
     for (int m = 0; m < FGI_MOMENTS; m++)
@@ -252,6 +262,8 @@ static fg_status join(fg_optimizer *whole, fg_module *root, const fg_optimizer_p
                         FG_MOST_PARTS);
     for (size_t i = 0; i < count; i++)
         FGI_TRY(check_part(root, parts, i, err));
+    for (size_t i = 0; i < count; i++)
+        FGI_TRY(check_parameters(parts[i].optimizer, parts, count, err));
     whole->parts = fgi_calloc(count, sizeof(fg_optimizer *));
     if (whole->parts == NULL)
         return fgi_no_memory(err);

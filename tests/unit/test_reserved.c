@@ -218,6 +218,16 @@ static void by_fg_distribute_options(fg_error *err)
 BY_OPTIMIZER(fg_loss_scale_options, fg_optimizer_set_loss_scale)
 BY_OPTIMIZER(fg_optimizer_groups, fg_optimizer_set_groups)
 
+static void by_fg_optimizer_part(fg_error *err)
+{
+    fg_module *root = root_of();
+    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 1, .out = 1});
+    NEWER(fg_optimizer_part, .name = "a", .optimizer = fg_sgd_create(root, NULL));
+    assert_null(fg_optimizer_join(root, &o, 1));
+    assert_int_equal(fg_module_error(root, err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
 static void by_fg_training_options(fg_error *err)
 {
     NEWER(fg_training_options, 0);
@@ -438,6 +448,7 @@ static const reserved_row refused[] = {
     ROW(fg_onecycle_options),
     ROW(fg_optimizer_entry),
     ROW(fg_optimizer_groups),
+    ROW(fg_optimizer_part),
     ROW(fg_pool_options),
     ROW(fg_regression_options),
     ROW(fg_schedule),
