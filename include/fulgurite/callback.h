@@ -61,7 +61,7 @@ typedef struct fg_progress {
     int64_t samples;     /* of the window that `measure` and `log` are about; else 0 */
     /* Borrowed, for fg_trainer_settings, fg_trainer_step_cost and fg_trainer_client. */
     const struct fg_trainer *trainer;
-    bool is_epoch_end; /* for `step_start`: this step is the last of its epoch */
+    bool is_epoch_end;             /* for `step_start`: this step is the last of its epoch */
     double part_lr[FG_MOST_PARTS]; /* learning rates of the parts of a joined optimizer */
 } fg_progress;
 

@@ -136,7 +136,8 @@ FG_API const char *fg_optimizer_describe_groups(const fg_optimizer *optimizer,
                                                 const fg_optimizer_groups *groups, char *out,
                                                 size_t size);
 
-/* The name of its row: "sgd", or that of a custom one; of a joined optimizer, those of its parts. */
+/* The name of its row: "sgd", or that of a custom one; of a joined optimizer, those of its parts.
+ */
 FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 
 /* ---- several optimizers ---------------------------------------------------------------------- */
@@ -154,12 +155,13 @@ typedef struct fg_optimizer_part {
     /* Patterns of the names of its parameters ('*' matches any text, including dots). None: all
      * that match no pattern of another part */
     fg_strings parameters;
-    int64_t every; /* it is updated in every n-th step: steps n, 2n, ...                        [1] */
+    int64_t
+        every; /* it is updated in every n-th step: n, 2n, ...                              [1] */
     /* Of its learning rate, over all steps                                [that of the Trainer] */
     const struct fg_schedule *schedule;
     uint64_t reserved[4];
 } fg_optimizer_part;
-/* Joins optimizers to one, for fg_task_ops.optimizer and everywhere else that takes an optimizer. In
+/* Joins optimizers to one, for fg_task_ops.optimizer and all functions that take an optimizer. In
  * each step, the gradients of all parts are computed before the first update: of each part's loss,
  * with respect to the part's parameters only. So the loss of a discriminator may depend on the
  * generator and the reverse, without fg_stop_gradient.

@@ -58,15 +58,15 @@ FG_API void fg_step_log(fg_step *step, const char *name, fg_tensor value);
  *     fg_step_log_weighted(step, "acc", fg_accuracy(logits, label), fg_ne(label, padding)); */
 FG_API void fg_step_log_weighted(fg_step *step, const char *name, fg_tensor value,
                                  fg_tensor weight);
-/* Sets the denominator of the returned loss, and of those of fg_step_set_loss: f32[] or an integer scalar. It is the weight of this
- * batch when losses are averaged and gradients accumulated (accumulate_grad_batches). Only needed
- * if the graph does not show it: for a loss that you divide by a sum of weights yourself, or one
- * that combines means with different denominators. */
+/* Sets the denominator of the returned loss, and of those of fg_step_set_loss: f32[] or an integer
+ * scalar. It is the weight of this batch when losses are averaged and gradients accumulated
+ * (accumulate_grad_batches). Only needed if the graph does not show it: for a loss that you divide
+ * by a sum of weights yourself, or one that combines means with different denominators. */
 FG_API void fg_step_set_weight(fg_step *step, fg_tensor weight);
 /* Sets the loss that a part of a joined optimizer minimizes (fg_optimizer_join): a floating-point
  * scalar, logged as "NAME_loss". Parts without one minimize the returned loss. In validation and
- * test, it is only logged. Errors, stored in the trace: FG_ENOTFOUND (the optimizer has no part with
- * this name), FG_ESHAPE, FG_EINVAL (set twice, or for more than FG_MOST_PARTS names). */
+ * test, it is only logged. Errors, stored in the trace: FG_ENOTFOUND (the optimizer has no part
+ * with this name), FG_ESHAPE, FG_EINVAL (set twice, or for more than FG_MOST_PARTS names). */
 FG_API void fg_step_set_loss(fg_step *step, const char *name, fg_tensor loss);
 /* Options of fg_step_log_regression; 0 is the default in []. */
 typedef struct fg_regression_options {

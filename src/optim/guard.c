@@ -32,8 +32,7 @@ static fg_status create_state(const fg_optimizer *o, const char *name, fg_dtype 
         type.rank = 1;
         type.dim[0] = size;
     }
-    return *out != NULL ? FG_OK
-                        : fgi_optimizer_create_variable(o, name, &type, &options, out, err);
+    return *out != NULL ? FG_OK : fgi_optimizer_create_variable(o, name, &type, &options, out, err);
 }
 
 fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_scale_options *options,
@@ -162,7 +161,8 @@ static void name_first(fg_update *u, const fg_tensor *gradients, const fg_tensor
             continue;
         const fg_tensor hit = fg_gt(bad[--at], fg_zeros(u->trace, FG_S32, FG_SCALAR));
         const fg_tensor nan = fg_cast(any(fg_ne(gradients[i], gradients[i])), FG_F32);
-        u->culprit = fg_where(hit, number_of(u->trace, (double)(u->optimizer->first + i) + 1), u->culprit);
+        u->culprit =
+            fg_where(hit, number_of(u->trace, (double)(u->optimizer->first + i) + 1), u->culprit);
         u->kind = fg_where(hit, fg_sub(number_of(u->trace, 2), nan), u->kind);
     }
 }
@@ -206,8 +206,8 @@ void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch)
     const fgi_guard *g = &o->guard, *watch = &o->whole->guard;
     const size_t count = o->parameter_count;
     if (o->every > 1)
-        u->is_due = fg_ne(fg_scalar_value(u->trace, &o->is_due),
-                          fg_zeros(u->trace, FG_U32, FG_SCALAR));
+        u->is_due =
+            fg_ne(fg_scalar_value(u->trace, &o->is_due), fg_zeros(u->trace, FG_U32, FG_SCALAR));
     if (g->scale == NULL && watch->health == NULL)
         return;
     u->is_bad = any_bad(u, gradients, scratch);

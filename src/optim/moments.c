@@ -231,7 +231,8 @@ fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err)
     for (int m = 0; m <= FGI_MOMENTS; m++) {
         if (m < FGI_MOMENTS && o->moment[m] == NULL)
             continue;
-        const char *parameter = after_kind(o, name, m < FGI_MOMENTS ? o->row->moments[m] : "missed");
+        const char *parameter =
+            after_kind(o, name, m < FGI_MOMENTS ? o->row->moments[m] : "missed");
         const size_t index = parameter != NULL ? index_of(o, parameter) : o->parameter_count;
         if (index == o->parameter_count)
             continue;

@@ -94,11 +94,11 @@ typedef struct fgi_optimizer_place {
     bool has_run;     /* minimize or begin_step was called before */
 } fgi_optimizer_place;
 
-/* An optimizer. A joined one (join.c) has parts and no parameters: what is done to it is done to its
- * parts. */
+/* An optimizer. A joined one (join.c) has parts and no parameters: what is done to it is done to
+ * its parts. */
 struct fg_optimizer {
     const fg_optimizer_entry *row; /* NULL: joined */
-    char *name;         /* of a part, or the description of a joined optimizer; NULL: neither */
+    char *name; /* of a part, or the description of a joined optimizer; NULL: neither */
     char prefix[FGI_PREFIX]; /* of the names of its variables: "optimizer." or "optimizer.NAME." */
     fg_optimizer **parts;
     size_t part_count;   /* 0: it is not joined */
@@ -108,9 +108,9 @@ struct fg_optimizer {
     int64_t every;
     fg_scalar is_due;
     const fg_schedule *schedule; /* replaces the one given; NULL: none */
-    fg_option_values *values; /* of the row's options */
-    fgi_group base;           /* of parameters without a group */
-    fgi_group *groups;        /* NULL: none */
+    fg_option_values *values;    /* of the row's options */
+    fgi_group base;              /* of parameters without a group */
+    fgi_group *groups;           /* NULL: none */
     size_t group_count;
     size_t *group_of; /* by parameter; NULL: all have the base */
     fgi_optimizer_place place, kept;
@@ -217,10 +217,10 @@ fg_status fgi_optimizer_create_variable(const fg_optimizer *o, const char *name,
                                         const fg_type *type, const fg_variable_options *options,
                                         fg_variable **out, fg_error *err);
 
-/* Gradients for an update (gradients.c): of one loss for each part, or of one. Empty for parameters that are left unchanged because they
- * are frozen or because the loss does not depend on them; the latter are listed once in a warning.
- * Errors, recorded in the trace: a parameter was created after the optimizer; the loss does not
- * depend on any parameter. */
+/* Gradients for an update (gradients.c): of one loss for each part, or of one. Empty for parameters
+ * that are left unchanged because they are frozen or because the loss does not depend on them; the
+ * latter are listed once in a warning. Errors, recorded in the trace: a parameter was created after
+ * the optimizer; the loss does not depend on any parameter. */
 void fgi_optimizer_gradients(fg_optimizer *o, const fg_tensor *losses, fg_tensor *out);
 /* fg_optimizer_minimize with one loss for each part, or one. All gradients are computed before the
  * first parameter changes, so a loss may depend on the parameters of other parts. */
@@ -246,13 +246,13 @@ fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
 /* Monitors the updates traced after this call; creates the health variable. detects: skip steps
  * with a non-finite gradient, and report the first. */
 fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err);
-/* Enables loss scaling where the task has not. */
+/* Enables loss scaling where the task did not. */
 fg_status fgi_optimizer_need_loss_scale(fg_optimizer *optimizer, fg_error *err);
 /* Whether a loss is scaled. */
 bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer);
 
-/* In guard.c, called around an update. Sets is_due, checks the gradients (f32 or f64) and divides them by the
- * loss scale; scratch has room for one value per gradient. */
+/* In guard.c, called around an update. Sets is_due, checks the gradients (f32 or f64) and divides
+ * them by the loss scale; scratch has room for one value per gradient. */
 void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch);
 /* `now`, or `old` if the step changes nothing. */
 fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old);

@@ -1,5 +1,6 @@
 /* test_train_join.c - several optimizers in one task: a GAN follows PyTorch's on one and on four
- * devices, with several batches or steps per launch, in 16 bits, and when it is stopped and resumed.
+ * devices, with several batches or steps per launch, in 16 bits, and when it is stopped and
+ * resumed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -58,8 +59,8 @@ static fg_tensor forward(const net *n, fg_tensor x)
 static fg_tensor entropy(fg_tensor logits, double target)
 {
     const fg_type *type = fg_tensor_type(logits);
-    const fg_tensor targets = fg_full(fg_tensor_trace(logits), type->dtype, target, type->rank,
-                                      type->dim);
+    const fg_tensor targets =
+        fg_full(fg_tensor_trace(logits), type->dtype, target, type->rank, type->dim);
     return fg_bce_with_logits(logits, targets, NULL);
 }
 
@@ -84,8 +85,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
     fg_optimizer *sgd = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.3, .momentum = 0.5});
     const fg_optimizer_part parts[] = {
         {.name = "generator",
-         .optimizer =
-             fg_adam_create(root, &(fg_adam_options){.lr = 0.05, .betas = {0.5, 0.99}}),
+         .optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.05, .betas = {0.5, 0.99}}),
          .every = 2,
          .schedule = &cosine},
         {.name = "discriminator", .optimizer = sgd, .parameters = {of_discriminator, 1}}};
@@ -147,8 +147,7 @@ static const kind kinds[] = {
     {"four devices", {.devices.devices = "4"}, 2e-5},
     {"five steps per launch", {.devices = {.devices = "1", .steps_per_launch = 5}}, 2e-5},
     {"two batches per step, in f16",
-     {.devices.devices = "1",
-      .numerics = {.precision = "16-mixed", .accumulate_grad_batches = 2}},
+     {.devices.devices = "1", .numerics = {.precision = "16-mixed", .accumulate_grad_batches = 2}},
      2e-2},
 };
 
@@ -176,8 +175,8 @@ static fg_trainer *fit(const kind *k, const char *folder, int64_t stop, result *
     static recorder stopper; /* the Trainer is destroyed before the next fit */
     const int64_t batches = o.numerics.accumulate_grad_batches > 0 ? 2 : 1;
     stopper = (recorder){.at_event = stop > 0 ? "batch_end" : NULL,
-                          .at_count = (int)(stop * batches),
-                          .status = FG_ESTOPPED};
+                         .at_count = (int)(stop * batches),
+                         .status = FG_ESTOPPED};
     o.devices.accelerator = "cpu";
     o.devices.cache_dir = fgt_cache(fgt_temp_folder());
     o.limits.max_epochs = 1;
@@ -188,10 +187,8 @@ static fg_trainer *fit(const kind *k, const char *folder, int64_t stop, result *
     fgt_ok(fg_trainer_add_callback(trainer, &result_ops, r, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &stopper, &err));
     fgt_ok(fg_trainer_add_named_callback(trainer, "ema: {decay: 0.9}", &err));
-    const fg_fit_data data = {.train = points,
-                              .val = points,
-                              .global_batch_size = BATCH / batches,
-                              .no_shuffle = true};
+    const fg_fit_data data = {
+        .train = points, .val = points, .global_batch_size = BATCH / batches, .no_shuffle = true};
     const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
     if (status != (stop > 0 ? FG_ESTOPPED : FG_OK))
         fail_msg("%s: %s", k->name, err.message);
@@ -343,7 +340,8 @@ static void mistakes_are_named(void **state)
     task.ops = &ops;
     fgt_ok(toy_create(&o, &trainer, &err));
     assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "lr_find: the optimizer joins 'generator: adam, discriminator: sgd'"));
+    assert_non_null(
+        strstr(err.message, "lr_find: the optimizer joins 'generator: adam, discriminator: sgd'"));
     fg_trainer_destroy(trainer);
 }
 

@@ -223,8 +223,8 @@ struct fg_step {
     fg_strings chosen;              /* metrics: of the task; none: the default ones */
     fg_tensor
         rows; /* f32[B, FGI_ROW_VALUES + scores]: of each sample (sample_rows.c); empty: none */
-    fg_tensor count;       /* f32[]: valid rows of the batch */
-    fg_tensor weight;      /* f32[]: of the losses, set by the user; empty: not set */
+    fg_tensor count;               /* f32[]: valid rows of the batch */
+    fg_tensor weight;              /* f32[]: of the losses, set by the user; empty: not set */
     const fg_optimizer *optimizer; /* NULL: none yet */
     struct {
         const char *name;
@@ -265,8 +265,8 @@ typedef struct fgi_accumulator {
     fg_variable **sum;
     size_t count;
     fg_variable *weight[FG_MOST_PARTS]; /* f32[]: sums of the batches' weights, by loss */
-    fg_scalar fresh;     /* u32: 1 if the sums restart with this batch */
-    int64_t batches;     /* of the step so far */
+    fg_scalar fresh;                    /* u32: 1 if the sums restart with this batch */
+    int64_t batches;                    /* of the step so far */
 } fgi_accumulator;
 
 /* Sums of gradients over the batches of a step. The optimizer is borrowed. */
