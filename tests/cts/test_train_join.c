@@ -17,6 +17,7 @@ enum { STEPS = 12, BATCH = 8, STOP = 7, MOST_VALUES = 256 };
 
 static fg_ckpt *record;
 static fg_dataset *points;
+static char cache[512];
 
 /* ---- the task -------------------------------------------------------------------------------- */
 
@@ -178,7 +179,7 @@ static fg_trainer *fit(const kind *k, const char *folder, int64_t stop, result *
                          .at_count = (int)(stop * batches),
                          .status = FG_ESTOPPED};
     o.devices.accelerator = "cpu";
-    o.devices.cache_dir = fgt_cache(fgt_temp_folder());
+    o.devices.cache_dir = cache;
     o.limits.max_epochs = 1;
     o.output.log_every = 1;
     o.checkpoints.run_dir = folder;
@@ -277,8 +278,7 @@ static void a_part_skips_its_steps(void **state)
     fg_trace *trace = NULL;
     fg_module *root = NULL;
     const fg_type scalar = {.dtype = FG_F32};
-    const fg_client_options options = {.accelerator = "cpu",
-                                       .cache_dir = fgt_cache(fgt_temp_folder())};
+    const fg_client_options options = {.accelerator = "cpu", .cache_dir = cache};
     fgt_ok(fg_client_open(&options, &client, &err));
     fgt_ok(fg_trace_create(client, &trace, &err));
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
@@ -353,6 +353,7 @@ static int open_all(void **state)
                                {"noise", {.dtype = FG_F32, .rank = 1, .dim = {2}}}};
     const fg_dataset_spec spec = {.count = STEPS * BATCH, .fields = fields, .field_count = 2};
     record = fgt_record_open("optim/gan.safetensors");
+    (void)snprintf(cache, sizeof cache, "%s", fgt_cache(fgt_temp_folder()));
     const void *arrays[] = {fgt_record_get(record, NULL, "real"),
                             fgt_record_get(record, NULL, "noise")};
     fgt_ok(fg_dataset_from_arrays(&spec, arrays, FG_COPY, &points, &err));
