@@ -149,4 +149,4 @@ const fg_model_entry fgi_bert_row = {
     .build = build,
     .apply = apply,
     .published = published,
-    .head = "classifier.*"};
+    .head = "@(classifier|bert.pooler).*"}; /* many files lack the pooler */

@@ -36,7 +36,7 @@ bool fgi_rename(const char *from, const char *to, const char *name, fgi_buf *out
 {
     int64_t numbers[MOST_NUMBERS] = {0}, *at = numbers;
     const char *rest = read_numbers(from, name, numbers);
-    for (; rest != NULL && *to != '\0'; to++) {
+    for (; rest != NULL && *to != '\0' && *to != '|'; to++) {
         const bool is_from_1 = *to == '#' && to[1] == '1';
         if (*to == '*')
             fgi_buf_puts(out, rest);
@@ -47,4 +47,13 @@ bool fgi_rename(const char *from, const char *to, const char *name, fgi_buf *out
         to += is_from_1;
     }
     return rest != NULL;
+}
+
+const char *fgi_name_part(const char *names, int i)
+{
+    for (; i > 0 && names != NULL; i--) {
+        names = strchr(names, '|');
+        names = names != NULL ? names + 1 : NULL;
+    }
+    return names;
 }

@@ -12,7 +12,7 @@ enum { MOST_LAYERS = 256 };
 typedef struct vit {
     int64_t layers, width, heads, patch, query_chunk;
     bool remat;
-    double dropout, drop_path;
+    double dropout, drop_path, norm_eps;
     fg_module *module;
     fg_conv *embed;
     fg_variable *cls_token, *pos_embed;
@@ -50,7 +50,7 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                                                         .query_chunk = m->query_chunk,
                                                         .init = init,
                                                         .out_init = init},
-                                          .eps = 1e-6,
+                                          .eps = m->norm_eps,
                                           .dropout = m->dropout,
                                           .remat = m->remat};
     m->module = root;
@@ -59,7 +59,8 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
         block.drop_path = fgi_drop_path_of(m->drop_path, i, m->layers);
         m->block[i] = fg_transformer_block_create(root, fgi_numbered("blocks.", i).text, &block);
     }
-    m->norm = fg_norm_create(root, "norm", &(fg_norm_options){.channels = m->width, .eps = 1e-6});
+    m->norm =
+        fg_norm_create(root, "norm", &(fg_norm_options){.channels = m->width, .eps = m->norm_eps});
     m->head = fg_linear_create(
         root, "head", &(fg_linear_options){.in = m->width, .out = shape->outputs, .init = init});
 }
@@ -98,6 +99,8 @@ static fg_tensor apply(const void *self, fg_tensor x)
         FG_OPTION(vit, drop_path, FLOAT, "0", "0..<1", "0.1",                                      \
                   "Probability of skipping the last block (stochastic depth); it increases from "  \
                   "0 at the first block."),                                                        \
+        FG_OPTION(vit, norm_eps, FLOAT, "1e-6", "0<..", "1e-12",                                   \
+                  "Added to the variance in layer norms."),                                        \
         FGI_OPTIONS_MEMORY(vit)
 
 static const fg_option options[] = {
@@ -109,33 +112,82 @@ static const fg_option options[] = {
 };
 static const fg_option common_options[] = {COMMON_OPTIONS};
 
+/* transformers' ViTConfig. */
+#define LAYER "vit.encoder.layer.#."
+static const fg_name_rule names[] = {
+    {"cls_token", "vit.embeddings.cls_token"},
+    {"pos_embed", "vit.embeddings.position_embeddings"},
+    {"patch_embed.proj.*", "vit.embeddings.patch_embeddings.projection.*"},
+    {"blocks.#.norm1.*", LAYER "layernorm_before.*"},
+    {"blocks.#.attn.qkv.*", LAYER "attention.attention.query.*|" LAYER
+                                  "attention.attention.key.*|" LAYER "attention.attention.value.*"},
+    {"blocks.#.attn.proj.*", LAYER "attention.output.dense.*"},
+    {"blocks.#.norm2.*", LAYER "layernorm_after.*"},
+    {"blocks.#.mlp.fc1.*", LAYER "intermediate.dense.*"},
+    {"blocks.#.mlp.fc2.*", LAYER "output.dense.*"},
+    {"norm.*", "vit.layernorm.*"},
+    {"head.*", "classifier.*"},
+    {NULL, NULL},
+};
+
+#define HF_RULES(layers_, width_, heads_)                                                          \
+    {                                                                                              \
+        {.key = "num_hidden_layers", layers_, .initial = "12"},                                    \
+            {.key = "hidden_size", width_, .initial = "768"},                                      \
+            {.key = "num_attention_heads", heads_, .initial = "12"},                               \
+            {.key = "patch_size", .option = "patch", .initial = "16"},                             \
+            {.key = "layer_norm_eps", .option = "norm_eps", .initial = "1e-12"},                   \
+            {.key = "intermediate_size",                                                           \
+             .expected = "4",                                                                      \
+             .times = "hidden_size",                                                               \
+             .initial = "3072"},                                                                   \
+            {.key = "hidden_act", .expected = "\"gelu\"", .initial = "\"gelu\""},                  \
+            {.key = "qkv_bias", .expected = "true", .initial = "true"},                            \
+        {                                                                                          \
+            .key = NULL                                                                            \
+        }                                                                                          \
+    }
+#define HF(its_rules)                                                                              \
+    {                                                                                              \
+        .type = "vit", .architecture = "ViTForImageClassification", .prefix = "vit.",              \
+        .rules = (its_rules), .names = names                                                       \
+    }
+
+static const fg_config_rule hf_rules[] =
+    HF_RULES(.option = "layers", .option = "width", .option = "heads");
+static const fg_published published[] = {HF(hf_rules), {.type = NULL}};
+
 const fg_model_entry fgi_vit_row = {
     .entry = {.name = "vit", .help = "vision transformer, for images", FG_OPTIONS(options, vit)},
     .takes_images = true,
     .build = build,
     .apply = apply,
+    .published = published,
     .head = "head.*"};
 
-static const fg_config_rule rules[] = {
+static const fg_config_rule timm_rules[] = {
     {.key = "global_pool", .expected = "\"token\"", .initial = "\"token\""},
     {.key = NULL},
 };
 
 #define TIMM(its_architecture, its_options)                                                        \
     {                                                                                              \
-        .architecture = (its_architecture), .options = (its_options), .rules = rules               \
+        .architecture = (its_architecture), .options = (its_options), .rules = timm_rules          \
     }
 #define FORMS(title)                                                                               \
     {                                                                                              \
         TIMM(#title "_patch16_224", "{patch: 16}"), TIMM(#title "_patch16_384", "{patch: 16}"),    \
             TIMM(#title "_patch32_224", "{patch: 32}"),                                            \
             TIMM(#title "_patch32_384", "{patch: 32}"), TIMM(#title "_patch8_224", "{patch: 8}"),  \
+            HF(hf_rules_##title),                                                                  \
         {                                                                                          \
             .type = NULL                                                                           \
         }                                                                                          \
     }
 
 #define ROW(title, its_layers, its_width, its_heads)                                               \
+    static const fg_config_rule hf_rules_##title[] =                                               \
+        HF_RULES(.expected = #its_layers, .expected = #its_width, .expected = #its_heads);         \
     static const fg_published published_##title[] = FORMS(title);                                  \
     static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
     {                                                                                              \

@@ -257,8 +257,10 @@ static fg_status write_config(export *e, const char *folder, fg_error *err)
         set_classes(e);
     if (e->row->takes_images && e->form->type == NULL)
         set(e->config, "pretrained_cfg", timm_preprocessing(&in));
-    else if (e->row->takes_images)
+    else if (e->row->takes_images) {
         set(e->config, "num_channels", json_integer(in.channels));
+        set(e->config, "image_size", json_integer(in.height)); /* of ViT's positions */
+    }
     FGI_TRY(write_json(folder, "config.json", e->config, err));
     if (!e->row->takes_images || e->form->type == NULL)
         return FG_OK;
@@ -288,18 +290,28 @@ static const char *average_of(const fg_ckpt *ckpt)
     return NULL;
 }
 
-/* The name in the form; a new string. */
-static char *published_name(const export *e, const char *name)
+/* The rule of the form for a variable; NULL: none. */
+static const fg_name_rule *rule_of(const export *e, const char *name)
 {
-    const fg_published *form = e->form;
+    const fg_name_rule *r = e->form != NULL ? e->form->names : NULL;
     fgi_buf out = {0};
-    for (const fg_name_rule *r = form != NULL ? form->names : NULL; r != NULL && r->ours != NULL;
-         r++)
-        if (fgi_rename(r->ours, r->theirs, name, &out))
-            return fgi_buf_take(&out);
-    const char *prefix = form != NULL ? form->prefix : NULL;
+    while (r != NULL && r->ours != NULL && !fgi_rename(r->ours, r->theirs, name, &out))
+        r++;
+    fgi_buf_fini(&out);
+    return r != NULL && r->ours != NULL ? r : NULL;
+}
+
+/* The name in the form, or that of part i; a new string. */
+static char *published_name(const export *e, const fg_name_rule *rule, int i, const char *name)
+{
+    const char *prefix = e->form != NULL ? e->form->prefix : NULL;
     const bool is_head =
-        e->row != NULL && e->row->head != NULL && fnmatch(e->row->head, name, 0) == 0;
+        e->row != NULL && e->row->head != NULL && fnmatch(e->row->head, name, FNM_EXTMATCH) == 0;
+    fgi_buf out = {0};
+    if (rule != NULL) {
+        (void)fgi_rename(rule->ours, fgi_name_part(rule->theirs, i), name, &out);
+        return fgi_buf_take(&out);
+    }
     if (prefix != NULL && !is_head && strncmp(name, prefix, strlen(prefix)) != 0)
         fgi_buf_puts(&out, prefix);
     fgi_buf_puts(&out, name);
@@ -321,27 +333,43 @@ static size_t averaged(const export *e, size_t index)
     return found;
 }
 
+/* Adds a tensor of the checkpoint under its name in the form, as several if it has several. */
+static fg_status add_tensor(const export *e, size_t index, fg_ckpt_tensor *tensors, size_t *count,
+                            fg_error *err)
+{
+    const char *name = fg_ckpt_info(e->origin->ckpt, index)->name;
+    const size_t from = averaged(e, index);
+    const fg_name_rule *rule = rule_of(e, name);
+    fg_type type = fg_ckpt_info(e->origin->ckpt, from)->type;
+    const char *data = fg_ckpt_data(e->origin->ckpt, from);
+    int parts = 1;
+    while (rule != NULL && parts < FGI_NAME_PARTS && fgi_name_part(rule->theirs, parts) != NULL)
+        parts++;
+    if (parts > 1)
+        type.dim[0] /= parts;
+    for (int i = 0; i < parts; i++, data += fg_type_bytes(&type)) {
+        fg_ckpt_tensor *t = &tensors[(*count)++];
+        *t = (fg_ckpt_tensor){.name = published_name(e, rule, i, name), .type = type, .data = data};
+        if (t->name == NULL)
+            return fgi_no_memory(err);
+    }
+    return FG_OK;
+}
+
 static fg_status write_tensors(const export *e, const char *path, fg_error *err)
 {
     static const char *const metadata[] = {"format", "pt", NULL};
     const fg_ckpt *ckpt = e->origin->ckpt;
     const size_t most = fg_ckpt_count(ckpt);
-    fg_ckpt_tensor *tensors = fgi_calloc(most + 1, sizeof *tensors);
+    fg_ckpt_tensor *tensors = fgi_calloc(FGI_NAME_PARTS * most + 1, sizeof *tensors);
     size_t count = 0;
     fg_status status = tensors != NULL ? FG_OK : fgi_no_memory(err);
-    for (; status == FG_OK && count < most; count++) {
-        const fg_tensor_info *info = fg_ckpt_info(ckpt, count);
-        if (info->part != FG_CKPT_MODEL)
-            break;
-        const size_t index = averaged(e, count);
-        tensors[count] = (fg_ckpt_tensor){.name = published_name(e, info->name),
-                                          .type = fg_ckpt_info(ckpt, index)->type,
-                                          .data = fg_ckpt_data(ckpt, index)};
-        status = tensors[count].name != NULL ? FG_OK : fgi_no_memory(err);
-    }
+    for (size_t i = 0; status == FG_OK && i < most; i++)
+        if (fg_ckpt_info(ckpt, i)->part == FG_CKPT_MODEL)
+            status = add_tensor(e, i, tensors, &count, err);
     if (status == FG_OK)
         status = fg_safetensors_write(path, tensors, count, metadata, err);
-    for (size_t i = 0; tensors != NULL && i < most; i++)
+    for (size_t i = 0; i < count; i++)
         fgi_free((void *)tensors[i].name);
     fgi_free(tensors);
     return status;

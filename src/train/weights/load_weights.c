@@ -19,6 +19,12 @@
 #include "trace/trace.h"
 #include "train/weights/weight_files.h"
 
+/* Tensors of a file, joined along their first dimension: the value of one variable. */
+typedef struct pieces {
+    size_t tensor[FGI_NAME_PARTS]; /* indices in the checkpoint */
+    int count;                     /* 0: none */
+} pieces;
+
 /* Everything that a report owns is in one of these blocks. */
 typedef struct matching {
     const fg_ckpt *ckpt;
@@ -27,10 +33,10 @@ typedef struct matching {
     fg_load_entry *entries; /* of the variables, then of unexpected tensors */
     struct {
         fg_variable *variable; /* NULL for a tensor */
-        size_t tensor;         /* index in the checkpoint */
-    } * of;                    /* by entry */
-    bool *is_used;             /* by tensor */
-    size_t count, outside;     /* tensors without the prefix */
+        pieces parts;
+    } * of;                /* by entry */
+    bool *is_used;         /* by tensor */
+    size_t count, outside; /* tensors without the prefix */
     size_t counts[5];
 } matching;
 
@@ -111,40 +117,70 @@ static bool find_part(const matching *p, const fgi_buf *name, size_t without, si
            fg_ckpt_find(p->ckpt, FG_CKPT_MODEL, fgi_buf_text(name) + without, out_index);
 }
 
-/* Looks for the name in one form, with and without the prefix that files without a head lack. */
-static bool find_published(const matching *p, const fg_published *form, const char *name,
-                           fgi_buf *full, size_t *out_index)
+/* The tensors that a rule names, with and without the prefix that files without a head lack. */
+static pieces find_renamed(const matching *p, const fg_published *form, const fg_name_rule *rule,
+                           const char *name, fgi_buf *full)
 {
     const size_t size = form->prefix != NULL ? strlen(form->prefix) : 0;
-    fgi_buf_clear(full);
-    fgi_buf_printf(full, "%s%s%s", prefix_of(p), size > 0 ? form->prefix : "", name);
-    bool is_found = find_part(p, full, 0, out_index);
-    for (const fg_name_rule *r = form->names; r != NULL && r->ours != NULL && !is_found; r++) {
+    const char *theirs;
+    pieces found = {.count = 0};
+    while (found.count < FGI_NAME_PARTS &&
+           (theirs = fgi_name_part(rule->theirs, found.count)) != NULL) {
+        size_t *tensor = &found.tensor[found.count++];
         fgi_buf_clear(full);
         fgi_buf_puts(full, prefix_of(p));
         const size_t at = full->size;
-        if (!fgi_rename(r->ours, r->theirs, name, full))
-            continue;
-        is_found = find_part(p, full, 0, out_index) ||
-                   (size > 0 && at == 0 && strncmp(full->data, form->prefix, size) == 0 &&
-                    find_part(p, full, size, out_index));
+        if (!fgi_rename(rule->ours, theirs, name, full) ||
+            (!find_part(p, full, 0, tensor) &&
+             (size == 0 || at > 0 || strncmp(fgi_buf_text(full), form->prefix, size) != 0 ||
+              !find_part(p, full, size, tensor))))
+            return (pieces){.count = 0};
     }
-    return is_found;
+    return found;
 }
 
-/* The index of the tensor for a variable. */
-static fg_status find(const matching *p, const char *name, bool *out_found, size_t *out_index,
-                      fg_error *err)
+/* Looks for the name in one form. */
+static pieces find_published(const matching *p, const fg_published *form, const char *name,
+                             fgi_buf *full)
+{
+    pieces found = {.count = 0};
+    fgi_buf_clear(full);
+    fgi_buf_printf(full, "%s%s%s", prefix_of(p), form->prefix != NULL ? form->prefix : "", name);
+    found.count = find_part(p, full, 0, &found.tensor[0]);
+    for (const fg_name_rule *r = form->names; r != NULL && r->ours != NULL && found.count == 0; r++)
+        found = find_renamed(p, form, r, name, full);
+    return found;
+}
+
+/* The tensors for a variable. */
+static fg_status find(const matching *p, const char *name, pieces *out, fg_error *err)
 {
     const fg_published *form = p->options->model != NULL ? p->options->model->published : NULL;
     fgi_buf full = {0};
     fgi_buf_printf(&full, "%s%s", prefix_of(p), name);
-    *out_found = find_part(p, &full, 0, out_index);
-    for (; form != NULL && form->architecture != NULL && !*out_found; form++)
-        *out_found = find_published(p, form, name, &full, out_index);
+    out->count = find_part(p, &full, 0, &out->tensor[0]);
+    for (; form != NULL && form->architecture != NULL && out->count == 0; form++)
+        *out = find_published(p, form, name, &full);
     const fg_status status = fgi_buf_status(&full, err);
     fgi_buf_fini(&full);
     return status;
+}
+
+/* The type of the joined tensors; the first one's if they cannot be joined. */
+static fg_type type_of(const matching *p, const pieces *parts)
+{
+    fg_type type = fg_ckpt_info(p->ckpt, parts->tensor[0])->type;
+    int64_t rows = type.rank > 0 ? type.dim[0] : 0;
+    for (int i = 1; i < parts->count; i++) {
+        fg_type next = fg_ckpt_info(p->ckpt, parts->tensor[i])->type;
+        rows += next.dim[0];
+        next.dim[0] = type.dim[0];
+        if (type.rank == 0 || !fg_type_equal(&next, &type))
+            return type;
+    }
+    if (parts->count > 1)
+        type.dim[0] = rows;
+    return type;
 }
 
 static void add(matching *p, const fg_load_entry *entry)
@@ -155,22 +191,21 @@ static void add(matching *p, const fg_load_entry *entry)
 
 static fg_status match_variable(matching *p, fg_variable *variable, fg_error *err)
 {
-    bool is_found = false;
-    size_t index = 0;
+    pieces parts = {.count = 0};
     fg_load_entry entry = {.name = fg_variable_name(variable), .expected = fgi_file_type(variable)};
-    FGI_TRY(find(p, entry.name, &is_found, &index, err));
-    if (is_found) {
-        entry.found = fg_ckpt_info(p->ckpt, index)->type;
-        p->is_used[index] = true;
-    }
+    FGI_TRY(find(p, entry.name, &parts, err));
+    if (parts.count > 0)
+        entry.found = type_of(p, &parts);
+    for (int i = 0; i < parts.count; i++)
+        p->is_used[parts.tensor[i]] = true;
     if (is_skipped(p, entry.name))
         entry.outcome = FG_LOAD_SKIPPED;
-    else if (!is_found)
+    else if (parts.count == 0)
         entry.outcome = FG_LOAD_MISSING;
     else if (!fits(&entry.found, &entry.expected))
         entry.outcome = FG_LOAD_MISMATCHED;
     p->of[p->count].variable = variable;
-    p->of[p->count].tensor = index;
+    p->of[p->count].parts = parts;
     add(p, &entry);
     return FG_OK;
 }
@@ -208,7 +243,7 @@ static bool is_new_head(const matching *p, const fg_load_entry *entry)
     const fg_model_entry *model = p->options->model;
     return p->options->new_head && model != NULL && model->head != NULL &&
            (entry->outcome == FG_LOAD_MISSING || entry->outcome == FG_LOAD_MISMATCHED) &&
-           fnmatch(model->head, entry->name, 0) == 0;
+           fnmatch(model->head, entry->name, FNM_EXTMATCH) == 0;
 }
 
 static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
@@ -221,7 +256,7 @@ static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
 
 static const fg_tensor_info *tensor_of(const matching *p, const fg_load_entry *entry)
 {
-    return fg_ckpt_info(p->ckpt, p->of[entry - p->entries].tensor);
+    return fg_ckpt_info(p->ckpt, p->of[entry - p->entries].parts.tensor[0]);
 }
 
 /* The first names of variables, or of tensors. */
@@ -405,12 +440,35 @@ void fg_load_report_fini(fg_load_report *report)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+/* Sets a variable from several tensors of one dtype. */
+static fg_status set_joined(const matching *p, fg_variable *variable, const pieces *parts,
+                            fg_error *err)
+{
+    size_t size = 0;
+    for (int i = 0; i < parts->count; i++)
+        size += fg_ckpt_info(p->ckpt, parts->tensor[i])->size_bytes;
+    char *whole = fgi_alloc(size > 0 ? size : 1), *at = whole;
+    if (whole == NULL)
+        return fgi_no_memory(err);
+    for (int i = 0; i < parts->count; i++) {
+        const size_t bytes = fg_ckpt_info(p->ckpt, parts->tensor[i])->size_bytes;
+        memcpy(at, fg_ckpt_data(p->ckpt, parts->tensor[i]), bytes);
+        at += bytes;
+    }
+    const fg_dtype dtype = fg_ckpt_info(p->ckpt, parts->tensor[0])->type.dtype;
+    const fg_status status = fgi_set_from_file(variable, dtype, whole, err);
+    fgi_free(whole);
+    return status;
+}
+
 static fg_status set_all(const matching *p, fg_error *err)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->entries[i].outcome == FG_LOAD_DONE)
-            FGI_TRY(fgi_set_from_file(p->of[i].variable, p->entries[i].found.dtype,
-                                      fg_ckpt_data(p->ckpt, p->of[i].tensor), err));
+            FGI_TRY(p->of[i].parts.count > 1
+                        ? set_joined(p, p->of[i].variable, &p->of[i].parts, err)
+                        : fgi_set_from_file(p->of[i].variable, p->entries[i].found.dtype,
+                                            fg_ckpt_data(p->ckpt, p->of[i].parts.tensor[0]), err));
     return FG_OK;
 }
 
