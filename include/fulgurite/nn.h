@@ -264,8 +264,8 @@ typedef struct fg_model_shape {
 
 /* How names of variables are written in published files. In both, # is a number, #1 the same number
  * counted from 1 instead of 0, and a final * any text: "layer#1.#.conv#1.*" is
- * "stages.#.layers.#.layer.#.convolution.*" there. The numbers are in the same order. `theirs` may be
- * up to four names, "query.*|key.*|value.*", of equal tensors that are joined along the first
+ * "stages.#.layers.#.layer.#.convolution.*" there. The numbers are in the same order. `theirs` may
+ * be up to four names, "query.*|key.*|value.*", of equal tensors that are joined along the first
  * dimension. */
 typedef struct fg_name_rule {
     const char *ours, *theirs;

@@ -467,6 +467,7 @@ const effect effects_model[] = {
     {"model.padding", "{padding: 1}", changes_program, .train = "bert"},
     {"model.patch", "{patch: 8}", changes_program, .train = "vit"},
     {"model.drop_path", "{drop_path: 0.1}", changes_program, .train = "vit"},
+    {"model.norm_eps", "{norm_eps: 1e-12}", changes_program, .train = "vit"},
     {"model.width_factor", "{width_factor: 1.4}", changes_program, .train = "efficientnet"},
     {"model.depth_factor", "{depth_factor: 1.8}", changes_program, .train = "efficientnet"},
     {"model.depths", "{depths: [3, 3, 27, 3]}", changes_program, .train = "convnext"},

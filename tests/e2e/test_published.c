@@ -10,6 +10,8 @@
 #include <fulgurite/fulgurite.h>
 #include <jansson.h>
 
+#include "base/number.h"
+
 enum { ROWS = 4, CLASSES = 5 };
 
 #define RECORDED FGT_SOURCE_DIR "/tests/golden/published"
@@ -32,12 +34,15 @@ static const char *made_folder(void)
     return folder;
 }
 
-static void check_predictions(const char *csv)
+/* Rows whose probabilities follow after `before` columns. */
+static void check_rows(const char *csv, const char *file, int before)
 {
     const char *at = strchr(csv, '\n');
-    char *text = file_text(RECORDED, "y.txt");
+    char *text = file_text(RECORDED, file);
     for (int i = 0; i < ROWS; i++) {
-        at = strchr(strchr(at + 1, ',') + 1, ','); /* after index and prediction */
+        at = strchr(at, '\n');
+        for (int k = 0; k < before; k++)
+            at = strchr(at + 1, ',');
         for (int k = 0; k < CLASSES; k++) {
             char *end;
             const double got = strtod(at + 1, &end), expected = strtod(text, &text);
@@ -47,6 +52,8 @@ static void check_predictions(const char *csv)
         }
     }
 }
+
+static void check_predictions(const char *csv) { check_rows(csv, "y.txt", 2); }
 
 /* Names, shards, f16, options, and normalization are those of the folder. */
 static void a_folder_of_transformers_predicts_the_same(void **state)
@@ -136,8 +143,10 @@ static void names_of_a_hub_are_folders_of_its_cache(void **state)
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
-/* A checkpoint of the recorded model, as a fit would write it. */
-static void save_recorded(const char *folder, const char *options)
+/* A checkpoint of a recorded model, as a fit would write it; `written`: options in its
+ * configuration, `built`: those of the model. */
+static void save_recorded(const char *folder, const char *name, const char *built,
+                          const char *written)
 {
     static const char data[] =
         "{\"format\": \"fulgurite-data\", \"version\": 1, \"task\": \"classification\", "
@@ -150,20 +159,20 @@ static void save_recorded(const char *folder, const char *options)
     fg_module *root = NULL;
     fg_registry *registry = NULL;
     (void)snprintf(yaml, sizeof yaml,
-                   "task: classification\nmodel: {name: resnet18, %s}\ndata: {format: images, "
+                   "task: classification\nmodel: {name: %s, %s}\ndata: {format: images, "
                    "size: 16, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
-                   options);
+                   name, written);
     const fg_attachment texts[] = {{"config.yaml", yaml}, {"data.json", data}};
     fgt_ok(fg_registry_create(&registry, &err));
-    const fg_model_options o = {.entry = (const fg_model_entry *)fg_registry_find(
-                                    registry, FG_REGISTRY_MODEL, "resnet18", &err),
-                                .input = {FG_U8, 3, {16, 16, 3}},
-                                .outputs = CLASSES,
-                                .options = "{width: 2}"};
+    const fg_model_options o = {
+        .entry = (const fg_model_entry *)fg_registry_find(registry, FG_REGISTRY_MODEL, name, &err),
+        .input = {FG_U8, 3, {16, 16, 3}},
+        .outputs = CLASSES,
+        .options = built};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     assert_non_null(fg_model_create(root, &o));
     const fg_load_options load = {.model = o.entry};
-    fgt_ok(fg_module_load(root, RECORDED "/resnet18", &load, NULL, &err));
+    fgt_ok(fg_module_load(root, fgt_path(RECORDED, name), &load, NULL, &err));
     const fg_training_options how = {.attachments = texts, .attachment_count = 2};
     fgt_ok(fg_training_save(fgt_path(folder, "step"), root, NULL, &how, &err));
     fg_module_destroy(root);
@@ -214,7 +223,7 @@ static void an_export_is_what_transformers_writes(void **state)
                                                                                        NULL};
     char command[512];
     const char *folder = fgt_temp_folder();
-    save_recorded(folder, "width: 2");
+    save_recorded(folder, "resnet18", "{width: 2}", "width: 2");
     assert_string_equal(program_gives(0, folder, "export step --format=hf --output=out")->out,
                         "out\n");
     check_json(fgt_path(folder, "out"), "config.json", of_dtype);
@@ -243,9 +252,9 @@ static void other_exports(void **state)
         {2, "step --format=keras", "--format is 'keras': expected hf|timm|onnx|safetensors"},
     };
     const char *folder = fgt_temp_folder();
-    save_recorded(folder, "width: 2, stem: small");
+    save_recorded(folder, "resnet18", "{width: 2}", "width: 2, stem: small");
     assert_int_equal(shell(folder, "mv step stem"), 0);
-    save_recorded(folder, "width: 2");
+    save_recorded(folder, "resnet18", "{width: 2}", "width: 2");
     (void)program_gives(0, folder, "export step");
     contains(program_gives(0, folder, "show export.safetensors -n")->out,
              "layer1.0.conv1.weight\n");
@@ -257,11 +266,105 @@ static void other_exports(void **state)
     (void)state;
 }
 
+/* transformers has separate tensors for queries, keys and values. Predictions of new images need no
+ * other data: the names of the classes are those of config.json. */
+static void a_vit_of_transformers_names_its_classes(void **state)
+{
+    static const char header[] = "P6 16 16 255\n";
+    char image[sizeof header - 1 + 16 * 16 * 3], *x = file_text(RECORDED, "x.npy");
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    memcpy(image, header, sizeof header - 1);
+    for (int i = 0; i < ROWS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%d.ppm", i);
+        memcpy(image + sizeof header - 1, x + 128 + i * 16 * 16 * 3, 16 * 16 * 3);
+        fgt_write(fgt_path(folder, name), image, sizeof image);
+    }
+    const outcome *o = program_gives(0, folder,
+                                     "predict --model.hf=" RECORDED "/vit --data.format=images "
+                                     "--data.predict=. --trainer.batch_size=4");
+    contains(o->out, "index,name,prediction,p_LABEL_0,p_LABEL_1,");
+    check_rows(o->out, "vit_y.txt", 3);
+}
+
+/* The tensors of an export have the values of the file that the model was loaded from. */
+static void a_vit_is_exported_as_transformers_has_it(void **state)
+{
+    static const char options[] = "patch: 8, layers: 2, width: 8, heads: 2, norm_eps: 1e-12";
+    char built[128];
+    fg_ckpt *ours = NULL, *theirs = NULL;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    (void)snprintf(built, sizeof built, "{%s}", options);
+    save_recorded(folder, "vit", built, options);
+    (void)program_gives(0, folder, "export step --format=hf --output=out");
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "out"), NULL, &ours, &err));
+    fgt_ok(fg_ckpt_open(RECORDED "/vit", NULL, &theirs, &err));
+    assert_int_equal(fg_ckpt_count(ours), fg_ckpt_count(theirs));
+    for (size_t i = 0, k = 0; i < fg_ckpt_count(theirs); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(theirs, i);
+        if (!fg_ckpt_find(ours, FG_CKPT_MODEL, info->name, &k))
+            fail_msg("the export has no '%s'", info->name);
+        assert_int_equal(fg_type_count(&info->type), fg_type_count(&fg_ckpt_info(ours, k)->type));
+        for (size_t n = 0; n < (size_t)fg_type_count(&info->type); n++)
+            assert_true(fgi_number_get(FG_F16, fg_ckpt_data(theirs, i), n) ==
+                        fgi_number_get(FG_F32, fg_ckpt_data(ours, k), n));
+    }
+    fg_ckpt_close(ours);
+    fg_ckpt_close(theirs);
+}
+
+/* Files of a model that predicts masked words lack the pooler, which starts at random then. */
+static void a_bert_without_a_pooler_can_be_trained(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_registry *registry = NULL;
+    fg_ckpt *all = NULL;
+    fg_ckpt_tensor some[64];
+    fg_load_report report = {0};
+    size_t count = 0;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "bert.safetensors");
+    (void)state;
+    fgt_ok(fg_registry_create(&registry, &err));
+    const fg_model_options o = {.entry = (const fg_model_entry *)fg_registry_find(
+                                    registry, FG_REGISTRY_MODEL, "bert", &err),
+                                .input = {FG_S32, 1, {4}},
+                                .outputs = CLASSES,
+                                .options = "{layers: 1, width: 4, heads: 1, vocabulary: 8}"};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    assert_non_null(fg_model_create(root, &o));
+    fgt_ok(fg_module_save(root, fgt_path(folder, "all.safetensors"), &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "all.safetensors"), NULL, &all, &err));
+    for (size_t i = 0; i < fg_ckpt_count(all); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(all, i);
+        if (strstr(info->name, "pooler") == NULL && strstr(info->name, "classifier") == NULL)
+            some[count++] = (fg_ckpt_tensor){
+                .name = info->name, .type = info->type, .data = fg_ckpt_data(all, i)};
+    }
+    fgt_ok(fg_safetensors_write(path, some, count, NULL, &err));
+    const fg_load_options load = {.model = o.entry, .new_head = true};
+    fgt_ok(fg_module_load(root, path, &load, &report, &err));
+    assert_int_equal(report.counts[FG_LOAD_DONE], count);
+    assert_int_equal(report.counts[FG_LOAD_MISSING], 4);
+    assert_int_equal(fg_module_load(root, path, &(fg_load_options){.model = o.entry}, NULL, &err),
+                     FG_EFORMAT);
+    fg_load_report_fini(&report);
+    fg_ckpt_close(all);
+    fg_module_destroy(root);
+    fg_registry_destroy(registry);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_of_transformers_predicts_the_same),
     cmocka_unit_test(what_does_not_fit_is_named),
     cmocka_unit_test(names_of_a_hub_are_folders_of_its_cache),
     cmocka_unit_test(an_export_is_what_transformers_writes),
     cmocka_unit_test(other_exports),
+    cmocka_unit_test(a_vit_of_transformers_names_its_classes),
+    cmocka_unit_test(a_vit_is_exported_as_transformers_has_it),
+    cmocka_unit_test(a_bert_without_a_pooler_can_be_trained),
 };
 TRAINING_MAIN(tests)

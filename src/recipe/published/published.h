@@ -31,6 +31,11 @@ fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_er
  * and are not given, from the files next to model.weights. Errors: FG_EFORMAT. */
 fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_error *err);
 
+/* What the files next to model.weights say of images and classes (id2label, label_names or their
+ * number in config.json), as data.json of a checkpoint does (docs/formats.md): a new reference;
+ * *out is NULL if they say nothing, or data.size is not known. Errors: FG_EFORMAT. */
+fg_status fgi_published_data(const fgi_config *c, json_t **out, fg_error *err);
+
 /* Writes the model of a checkpoint for other libraries: "safetensors", a file with the tensors;
  * "hf" (transformers) and "timm", a folder with the weights under their names, config.json and how
  * images are prepared. Weights that are averaged are those that evaluations use. Errors:

@@ -257,10 +257,10 @@ static fg_status write_config(export *e, const char *folder, fg_error *err)
         set_classes(e);
     if (e->row->takes_images && e->form->type == NULL)
         set(e->config, "pretrained_cfg", timm_preprocessing(&in));
-    else if (e->row->takes_images) {
+    else if (e->row->takes_images)
         set(e->config, "num_channels", json_integer(in.channels));
-        set(e->config, "image_size", json_integer(in.height)); /* of ViT's positions */
-    }
+    if (json_object_get(e->config, "patch_size") != NULL) /* has positions for one size */
+        set(e->config, "image_size", json_integer(in.height));
     FGI_TRY(write_json(folder, "config.json", e->config, err));
     if (!e->row->takes_images || e->form->type == NULL)
         return FG_OK;

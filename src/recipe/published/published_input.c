@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/published/published.h"
@@ -152,6 +153,56 @@ fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_er
         if (status == FG_OK && timm != NULL)
             status = set_all(c, &in, path, say, err);
     }
+    json_decref(config);
+    fgi_free(folder);
+    return status;
+}
+
+/* The names of the classes: a new reference, NULL without names. */
+static json_t *names_of(const json_t *config)
+{
+    const json_t *by_id = json_object_get(config, "id2label");
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_object_size(by_id); i++) {
+        char key[24];
+        (void)fgi_snprintf(key, sizeof key, "%zu", i);
+        (void)json_array_append(list, json_object_get(by_id, key));
+    }
+    if (json_object_size(by_id) > 0 && json_array_size(list) == json_object_size(by_id))
+        return list;
+    json_decref(list);
+    return json_incref(json_object_get(config, "label_names"));
+}
+
+static json_t *described(const fgi_config *c, const json_t *config)
+{
+    const json_int_t size = fg_option_int(c->values, "data.size");
+    json_t *names = names_of(config);
+    const json_int_t count = names != NULL
+                                 ? (json_int_t)json_array_size(names)
+                                 : json_integer_value(json_object_get(config, "num_classes"));
+    if (count < 1 || size < 1 || c->data.format == NULL) {
+        json_decref(names);
+        return NULL;
+    }
+    return json_pack("{s:s, s:i, s:s, s:s, s:{s:s, s:[I,I,i]}, s:{s:s, s:[]}, s:I, s:o*}", "format",
+                     "fulgurite-data", "version", 1, "task", "classification", "data_format",
+                     c->data.format, "input", "dtype", "u8", "shape", size, size, 3, "target",
+                     "dtype", "s32", "shape", "outputs", count, "class_names", names);
+}
+
+fg_status fgi_published_data(const fgi_config *c, json_t **out, fg_error *err)
+{
+    char path[FGI_PATH_BYTES];
+    json_t *config = NULL;
+    char *folder = NULL;
+    *out = NULL;
+    FGI_TRY(folder_of(c, &folder, err));
+    if (folder == NULL)
+        return FG_OK;
+    const fg_status status = fgi_published_read(folder, "config.json", path, &config, err);
+    if (status == FG_OK && config != NULL)
+        *out = described(c, config);
     json_decref(config);
     fgi_free(folder);
     return status;

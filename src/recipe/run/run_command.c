@@ -164,9 +164,9 @@ static fg_status open_topology(fg_recipe *r, fg_error *err)
 static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNING, "%s", line); }
 
 /* A task that is auto is the checkpoint's. */
-static fg_status take_task(fg_recipe *r, fg_error *err)
+static fg_status take_task(fg_recipe *r, const json_t *data, fg_error *err)
 {
-    const char *task = json_string_value(json_object_get(r->origin.data, "task"));
+    const char *task = json_string_value(json_object_get(data, "task"));
     if (task == NULL || strcmp(r->c->task, "auto") != 0)
         return FG_OK;
     return fgi_config_set(r->c, "task", task, NULL, err);
@@ -211,11 +211,12 @@ void fgi_run_note_default_data(const fg_recipe *r)
                 fgi_run_format_key(option != NULL ? option : "format", key));
 }
 
-static fg_status open_eval(fg_recipe *r, fg_error *err)
+/* data: what data.json says. */
+static fg_status open_eval(fg_recipe *r, const json_t *data, fg_error *err)
 {
-    FGI_TRY(take_task(r, err));
+    FGI_TRY(take_task(r, data, err));
     FGI_TRY(fgi_run_sample_check(r, err));
-    FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), r->origin.data, &r->schema, err));
+    FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), data, &r->schema, err));
     if (fgi_run_is_sampling(r))
         return fgi_run_schema_tokenizer(&r->schema, "the checkpoint's tokenizer",
                                         &r->data.tokenizer, err);
@@ -232,11 +233,27 @@ static void say_task(fg_recipe *r)
     fgi_config_warn(r->c, "task", warn, r);
 }
 
+/* Published weights say what their images and classes are: predictions need no training data. */
+static fg_status describe_published(const fg_recipe *r, json_t **out, fg_error *err)
+{
+    const fg_format_entry *format = NULL;
+    *out = NULL;
+    if (r->kind != FG_RECIPE_PREDICT || !r->is_start)
+        return FG_OK;
+    FGI_TRY(fgi_run_format_find(r->c, &format, err));
+    return is_given(r->c, format->files.train) ? FG_OK : fgi_published_data(r->c, out, err);
+}
+
 /* Opens the data and their schema. If the checkpoint has the schema, no training data are read. */
 static fg_status open_data(fg_recipe *r, fg_error *err)
 {
-    if (fgi_run_is_evaluation(r) && r->origin.data != NULL)
-        return open_eval(r, err);
+    json_t *published = NULL;
+    FGI_TRY(describe_published(r, &published, err));
+    if (fgi_run_is_evaluation(r) && (published != NULL || r->origin.data != NULL)) {
+        const fg_status status = open_eval(r, published != NULL ? published : r->origin.data, err);
+        json_decref(published);
+        return status;
+    }
     const bool was_auto = strcmp(r->c->task, "auto") == 0;
     const fg_status status = fgi_run_data_open(r->c, r, &r->data, err);
     if (status == FG_OK && was_auto)
