@@ -15,7 +15,8 @@ static init_options settings;
 static const cli_option options[] = {
     CLI_TEXT('o', "out", &out_path, "FILE",
              "configuration to write (default: NAME.yaml, after the data; -: standard output)"),
-    CLI_TEXT('t', "target", &settings.target, "COLUMN", "the column of a CSV to predict"),
+    CLI_TEXT('t', "target", &settings.target, "COLUMN",
+             "the column of a CSV to predict, or columns of 0 and 1: cat,dog"),
     CLI_TEXT(0, "source", &settings.source, "OPTIONS",
              "data.source_options of a folder or archive of images: '{no_split_folders: true}'"),
     CLI_FLAG('f', "force", &is_forced, "replace the file if it exists"),

@@ -58,6 +58,20 @@ void init_put_text(fgi_buf *out, const char *key, const char *text, const char *
     put_value(out, key, &quoted, why);
 }
 
+void init_put_names(fgi_buf *out, const char *key, const char *names, const char *why)
+{
+    fgi_buf list = {0};
+    fgi_str rest = fgi_str_of(names), name;
+    while (fgi_str_next(&rest, ",", &name)) {
+        char *text = cli_printf("%.*s", (int)name.size, name.data);
+        fgi_buf_puts(&list, list.size == 0 ? "[" : ", ");
+        put_quoted(&list, text);
+        free(text);
+    }
+    fgi_buf_putc(&list, ']');
+    put_value(out, key, &list, why);
+}
+
 static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -85,6 +99,10 @@ static void put_header(fgi_buf *out, const init_table *t)
 static void put_target(fgi_buf *out, const init_table *t)
 {
     char why[80];
+    if (t->label_columns != NULL) {
+        init_put_names(out, "label_columns", t->label_columns, "given by --target");
+        return;
+    }
     (void)fgi_snprintf(why, sizeof(why), "%s: %s", sureness(t->target_is_sure), t->target_reason);
     init_put_text(out, "target", t->columns[t->target].name,
                   t->is_target_given ? "given by --target" : why);
@@ -125,6 +143,8 @@ static void put_missing(fgi_buf *out, const init_table *t)
     int64_t cells = 0;
     const char *first = NULL;
     for (size_t i = 0; i < t->column_count; i++) {
+        if (t->columns[i].has_lists) /* no label */
+            continue;
         cells += t->columns[i].missing;
         if (first == NULL && t->columns[i].missing > 0)
             first = t->columns[i].name;
@@ -154,12 +174,11 @@ static void put_table(fgi_buf *out, const init_files *files, const init_table *t
 {
     char reason[160];
     bool is_sure = false;
-    const bool is_class = init_table_has_classes(t, &is_sure, reason, sizeof(reason));
-    const size_t side = is_class ? init_table_image_side(t) : 0;
+    const char *task = init_table_task(t, &is_sure, reason, sizeof(reason));
+    const size_t side = strcmp(task, "classification") == 0 ? init_table_image_side(t) : 0;
     fgi_buf_printf(out, "# %s: %zu row%s, %zu columns\n\n", files->path, t->rows, fgi_s(t->rows),
                    t->column_count);
-    fgi_buf_printf(out, "# %s: %s\ntask: %s\n\n", sureness(is_sure), reason,
-                   is_class ? "classification" : "regression");
+    fgi_buf_printf(out, "# %s: %s\ntask: %s\n\n", sureness(is_sure), reason, task);
     fgi_buf_printf(out, "model:\n  name: %s\n%s\n", side > 0 ? "lenet" : "mlp",
                    side > 0 ? "" : "  hidden: [64, 64]\n");
     fgi_buf_printf(out, "data:\n  format: %s\n", files->kind->format);

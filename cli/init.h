@@ -16,8 +16,8 @@
 
 /* All may be NULL. */
 typedef struct init_options {
-    const char *target; /* the column of a CSV file to predict, or of the classes of a list; NULL:
-                           inferred */
+    const char *target; /* the column of a CSV file to predict, or of the classes of a list, or
+                           columns of 0 and 1, "cat,dog"; NULL: inferred */
     const char *source; /* data.source_options of a source of images: "{no_split_folders: true}" */
 } init_options;
 
@@ -64,15 +64,21 @@ typedef struct init_table {
     size_t target; /* the column to predict */
     const char *target_reason;
     bool target_is_sure, is_target_given; /* by its name; by the user */
+    const char *label_columns; /* columns of 0 and 1 to predict, "cat,dog"; NULL: the target */
 } init_table;
+
+/* Whether each part of "cat,dog" is a column. */
+bool init_table_has_columns(const init_table *table, const char *names);
+/* The value of a key that lists them: ["cat", "dog"]. */
+void init_put_names(fgi_buf *out, const char *key, const char *names, const char *why);
 
 /* Reads a CSV file, without a target. Free it also after a failure. */
 fg_status init_table_read(const char *path, init_table *out, fg_error *err);
 void init_table_free(init_table *table);
 /* Chooses the target, or takes the given one (NULL: none), and reads the file again with it. */
 fg_status init_table_choose(init_table *table, const char *target, fg_error *err);
-/* Whether the target's values are classes; writes the reason to `reason`. */
-bool init_table_has_classes(const init_table *table, bool *out_is_sure, char *reason, size_t size);
+/* The task that suits the target's values; writes the reason to `reason`. */
+const char *init_table_task(const init_table *table, bool *out_is_sure, char *reason, size_t size);
 /* The side of the square image that the features form, 0 if they are not an image. */
 size_t init_table_image_side(const init_table *table);
 
@@ -96,6 +102,8 @@ extern const init_kind init_images, init_pack; /* init_photos.c */
 /* A list of image files: its columns, and where the files are. Strings are owned. */
 typedef struct init_list {
     char *path_column, *label_column; /* path_column NULL: not a list */
+    char *label_columns;              /* columns of 0 and 1, "cat,dog"; NULL: label_column */
+    const char *separator;            /* of several labels in a cell; NULL: cells have one */
     char *root;                       /* NULL: the folder of the list */
     char *predict;                    /* a folder of images without classes; NULL: none */
     const char *suffix;               /* "", or what the names lack; static */
@@ -141,6 +149,7 @@ typedef struct init_photos {
     int64_t train, val, test;  /* images */
     int64_t unlabeled_test;    /* images of the split test without a label */
     int64_t many_labels;       /* images with several labels */
+    bool is_multilabel;        /* to predict all of them */
     fgi_class_counts counts;   /* with the names of the catalog or pack */
     int64_t probed, bad, gray; /* images read; of these: unreadable, gray */
     char bad_reason[256];      /* of the first bad one, in one line, with its name */

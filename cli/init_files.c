@@ -284,8 +284,9 @@ fg_status init_files_find(const char *path, const char *source, init_files *out,
 void init_files_free(init_files *files)
 {
     init_list *l = &files->list;
-    char *all[] = {files->path,   files->y,       files->val,      files->val_y, files->test,
-                   files->test_y, l->path_column, l->label_column, l->root,      l->predict};
+    char *all[] = {files->path,      files->y,      files->val,     files->val_y,
+                   files->test,      files->test_y, l->path_column, l->label_column,
+                   l->label_columns, l->root,       l->predict};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
     fg_catalog_close(files->photos);

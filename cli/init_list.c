@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "data/csv_images.h"
 #include "init.h"
@@ -152,6 +153,57 @@ static size_t estimate_label(const init_table *t, size_t path, bool *out_is_sure
     return count == 1 ? found : t->column_count;
 }
 
+/* Columns of 0 and 1, if there are several, as "cat,dog", owned; NULL: there are not. */
+static char *find_binary(const init_table *t, size_t path)
+{
+    fgi_buf names = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < t->column_count; i++) {
+        const fg_csv_column *c = &t->columns[i];
+        if (i == path || c->numbers == 0 || c->texts > 0 || c->missing > 0 || !c->is_integer ||
+            c->min < 0 || c->max > 1 || strchr(c->name, ',') != NULL)
+            continue;
+        fgi_buf_printf(&names, "%s%s", count++ > 0 ? "," : "", c->name);
+    }
+    char *list = count > 1 ? cli_strdup(names.data) : NULL;
+    fgi_buf_fini(&names);
+    return list;
+}
+
+/* How many distinct parts the cells of a column have; *out_lists: cells with several. */
+static size_t count_parts(const fg_csv_column *c, const char *separators, size_t *out_lists)
+{
+    static char there;
+    fgi_map parts = {0};
+    *out_lists = 0;
+    for (int64_t i = 0; i < c->category_count; i++) {
+        fgi_str rest = fgi_str_of(c->categories[i]), part;
+        size_t here = 0;
+        for (; fgi_str_next(&rest, separators, &part); here++)
+            if (!fgi_map_put(&parts, fgi_hash_bytes(part.data, part.size), &there))
+                break;
+        *out_lists += here > 1;
+    }
+    const size_t count = parts.count;
+    fgi_map_fini(&parts);
+    return count;
+}
+
+/* What separates several labels in the cells: they have fewer different parts, with a space at
+ * most half as many. NULL: cells have one label. */
+static const char *find_separator(const fg_csv_column *c)
+{
+    static const char *const separators[] = {";|", ",", " "};
+    for (size_t i = 0; i < sizeof(separators) / sizeof(separators[0]); i++) {
+        size_t lists;
+        const size_t parts = count_parts(c, separators[i], &lists);
+        const size_t cells = (size_t)c->category_count;
+        if (lists > 0 && (*separators[i] == ' ' ? 2 * parts <= cells : parts < cells))
+            return separators[i];
+    }
+    return NULL;
+}
+
 /* files: the column with the names of the files. */
 static fg_status refuse_label(const init_table *t, size_t files, const char *target, fg_error *err)
 {
@@ -178,6 +230,13 @@ static fg_status choose_label(init_list *list, const init_table *t, const char *
     const size_t label =
         target != NULL ? find_column(t, target) : estimate_label(t, path, &list->label_is_sure);
     list->label_is_given = target != NULL;
+    list->delimiter = t->delimiter;
+    if (target != NULL && init_table_has_columns(t, target))
+        list->label_columns = cli_strdup(target);
+    else if (target == NULL && (label == t->column_count || !list->label_is_sure))
+        list->label_columns = find_binary(t, path);
+    if (list->label_columns != NULL)
+        return FG_OK;
     if (label >= t->column_count || label == path)
         return refuse_label(t, path, target, err);
     const fg_csv_column *c = &t->columns[label];
@@ -191,7 +250,7 @@ static fg_status choose_label(init_list *list, const init_table *t, const char *
                         "images supports only classification",
                         t->path, c->name, c->max);
     list->label_column = cli_strdup(c->name);
-    list->delimiter = t->delimiter;
+    list->separator = find_separator(c);
     return FG_OK;
 }
 
@@ -202,14 +261,48 @@ static void check_other(const init_list *list, char **path)
     fg_error ignored;
     if (*path == NULL)
         return;
-    const bool is_list = init_table_read(*path, &t, &ignored) == FG_OK && t.has_header &&
-                         find_column(&t, list->path_column) < t.column_count &&
-                         find_column(&t, list->label_column) < t.column_count;
+    const bool is_list =
+        init_table_read(*path, &t, &ignored) == FG_OK && t.has_header &&
+        find_column(&t, list->path_column) < t.column_count &&
+        (list->label_columns != NULL ? init_table_has_columns(&t, list->label_columns)
+                                     : find_column(&t, list->label_column) < t.column_count);
     init_table_free(&t);
     if (is_list)
         return;
     free(*path);
     *path = NULL;
+}
+
+/* The names in "cat,dog", cut in place. */
+static fg_strings split_names(char *names)
+{
+    const char **list = cli_alloc(strlen(names) + 1, sizeof(*list));
+    size_t count = 0;
+    for (char *name; (name = strsep(&names, ",")) != NULL;)
+        list[count++] = name;
+    return (fg_strings){list, count};
+}
+
+static fg_status open_list(init_files *files, const char *target, fg_error *err)
+{
+    const init_list *l = &files->list;
+    char *names = l->label_columns != NULL ? cli_strdup(l->label_columns) : NULL;
+    const fg_strings columns = names != NULL ? split_names(names) : (fg_strings){0};
+    const bool is_usual = names == NULL && strcmp(l->label_column, "labels") == 0 && target == NULL;
+    const fg_catalog_options options = {
+        .path_column = l->path_column,
+        .label_column = is_usual || l->separator != NULL ? NULL : l->label_column,
+        .labels_column = l->separator != NULL ? l->label_column : NULL,
+        .label_separator = l->separator,
+        .label_columns = columns,
+        .root = l->root,
+        .suffix = l->suffix,
+        .skip_missing = true,
+        .delimiter = l->delimiter};
+    const fg_status status = fg_catalog_open(files->path, &options, &files->photos, err);
+    free((void *)columns.at);
+    free(names);
+    return status;
 }
 
 fg_status init_list_open(init_files *files, const char *target, fg_error *err)
@@ -223,14 +316,7 @@ fg_status init_list_open(init_files *files, const char *target, fg_error *err)
     FGI_TRY(status);
     check_other(list, &files->val);
     check_other(list, &files->test);
-    const bool is_usual = strcmp(list->label_column, "labels") == 0 && target == NULL;
-    const fg_catalog_options options = {.path_column = list->path_column,
-                                        .label_column = is_usual ? NULL : list->label_column,
-                                        .root = list->root,
-                                        .suffix = list->suffix,
-                                        .skip_missing = true,
-                                        .delimiter = list->delimiter};
-    return fg_catalog_open(files->path, &options, &files->photos, err);
+    return open_list(files, target, err);
 }
 
 /* ---- lines of the configuration -------------------------------------------------------------- */
@@ -247,11 +333,19 @@ void init_list_put(fgi_buf *out, const init_files *files)
         init_put_text(out, "suffix", l->suffix, "detected: the names in the list lack it");
     if (!fgi_is_one_of(l->path_column, "path|file_name")) /* else the catalog finds it */
         init_put_text(out, "path_column", l->path_column, "detected: the names of the files");
-    if (!fgi_is_one_of(l->label_column, "label|labels") || l->label_is_given)
-        init_put_text(out, "label_column", l->label_column,
-                      l->label_is_given  ? "given by --target"
+    const char *why = l->label_is_given  ? "given by --target"
                       : l->label_is_sure ? "detected: a common name of classes"
-                                         : "inferred, check it: the classes");
+                                         : "inferred, check it: the classes";
+    if (l->label_columns != NULL)
+        init_put_names(out, "label_columns", l->label_columns,
+                       l->label_is_given ? why : "inferred, check it: columns of 0 and 1");
+    else if (l->separator != NULL && strcmp(l->label_column, "labels") != 0)
+        init_put_text(out, "labels_column", l->label_column, why);
+    else if (!fgi_is_one_of(l->label_column, "label|labels") || l->label_is_given)
+        init_put_text(out, "label_column", l->label_column, why);
+    if (l->separator != NULL && *l->separator != ';')
+        init_put_text(out, "label_separator", l->separator,
+                      "inferred, check it: cells have several classes");
     if (l->delimiter != ',' && l->delimiter != '\t') {
         *strchr(options, ';') = l->delimiter;
         init_put(out, "source_options", options, "detected");
@@ -266,7 +360,9 @@ bool init_list_put_source(fgi_buf *out, const init_files *files)
     } options[] = {{"root", l->root},
                    {"suffix", l->suffix},
                    {"path_column", l->path_column},
-                   {"label_column", l->label_column}};
+                   {l->separator != NULL ? "labels_column" : "label_column", l->label_column}};
+    if (l->label_columns != NULL || (l->separator != NULL && *l->separator != ';'))
+        return false;
     if (files->source != NULL)
         fgi_buf_puts(out, files->source);
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

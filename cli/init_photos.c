@@ -27,18 +27,19 @@ static const double LARGE = 2;
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* Counts a sample of a split, whose label is its first one. */
-static void count(init_photos *out, int split, int64_t label, bool has_many_labels)
+/* Counts a sample of a split. */
+static void count(init_photos *out, int split, const int32_t *labels, size_t label_count)
 {
     const bool is_val = split == FG_VAL, is_test = split == FG_TEST;
     const fgi_class_counts *c = &out->counts;
     out->train += !is_val && !is_test;
     out->val += is_val;
     out->test += is_test;
-    out->unlabeled_test += is_test && label < 0;
-    out->many_labels += has_many_labels;
-    if (label >= 0 && label < c->classes)
-        (is_val ? c->val : is_test ? c->test : c->train)[label]++;
+    out->unlabeled_test += is_test && label_count == 0;
+    out->many_labels += label_count > 1;
+    for (size_t i = 0; i < label_count; i++)
+        if (labels[i] >= 0 && labels[i] < c->classes)
+            (is_val ? c->val : is_test ? c->test : c->train)[labels[i]]++;
 }
 
 static fg_status count_images(const fg_catalog *catalog, init_photos *out, fg_error *err)
@@ -49,7 +50,7 @@ static fg_status count_images(const fg_catalog *catalog, init_photos *out, fg_er
         out->counts.names[i] = fg_catalog_class_name(catalog, i);
     for (int64_t i = 0; i < fg_catalog_count(catalog); i++) {
         FGI_TRY(fg_catalog_item_at(catalog, i, &item, err));
-        count(out, item.split, item.label, item.label_count > 1);
+        count(out, item.split, item.labels, item.label_count);
     }
     return FG_OK;
 }
@@ -63,7 +64,9 @@ static fg_status count_records(fg_pack *pack, init_photos *out, fg_error *err)
         out->counts.names[i] = fg_pack_class_name(pack, i);
     for (int64_t i = 0; i < fg_pack_count(pack); i += info->variant_count) {
         FGI_TRY(fg_pack_entry_at(pack, i, &e, err));
-        count(out, e.split, e.label, e.label_count > 1);
+        const bool is_list = e.label_count > 0;
+        count(out, e.split, is_list ? e.labels : &e.label,
+              is_list ? e.label_count : e.label != FG_PACK_NO_LABEL);
     }
     return FG_OK;
 }
@@ -309,9 +312,8 @@ static void put_findings(fgi_buf *out, const init_files *files, const init_photo
         fgi_buf_printf(out, "# check it: %" PRId64 " of these images cannot be read: %s\n", p->bad,
                        p->bad_reason);
     if (p->many_labels > 0)
-        fgi_buf_printf(
-            out, "# check it: %" PRId64 " image%s several labels; only the first one is used\n",
-            p->many_labels, p->many_labels == 1 ? " has" : "s have");
+        fgi_buf_printf(out, "# detected: %" PRId64 " image%s several labels\n", p->many_labels,
+                       p->many_labels == 1 ? " has" : "s have");
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -319,7 +321,8 @@ static void put_findings(fgi_buf *out, const init_files *files, const init_photo
 static void put_model(fgi_buf *out, const init_photos *p)
 {
     const suit *s = suit_of(p);
-    fgi_buf_puts(out, "\ntask: classification\n\nmodel:\n");
+    fgi_buf_printf(out, "\ntask: %s\n\nmodel:\n",
+                   p->is_multilabel ? "multilabel" : "classification");
     init_put(out, "name", s->model, s->why);
     if (s->stem != NULL)
         init_put(out, "stem", s->stem, "for small images");
@@ -440,7 +443,7 @@ static void put_balance(fgi_buf *out, const init_photos *p)
 {
     int64_t least, most;
     extremes(p, &least, &most);
-    if (p->counts.train[most] >= 5 * p->counts.train[least])
+    if (!p->is_multilabel && p->counts.train[most] >= 5 * p->counts.train[least])
         fgi_buf_puts(out, "  # sampling: balanced               # suggested: some classes have far "
                           "fewer images than others\n");
 }
@@ -577,6 +580,10 @@ static fg_status put_photos(fgi_buf *out, const init_files *files, const char *t
     (void)target;
     fg_status status = files->pack != NULL ? read_pack(files->pack, &photos, err)
                                            : init_photos_read(files->photos, &photos, err);
+    photos.is_multilabel = photos.many_labels > 0 || files->list.label_columns != NULL ||
+                           files->list.separator != NULL;
+    if (photos.is_multilabel)
+        photos.counts.unit = "label";
     if (status == FG_OK)
         status = check(files, &photos, err);
     if (status == FG_OK) {

@@ -204,10 +204,26 @@ static void try_words(init_table *t)
         drop_words(t);
 }
 
+bool init_table_has_columns(const init_table *t, const char *names)
+{
+    fgi_str rest = fgi_str_of(names), name;
+    bool has = strchr(names, ',') != NULL;
+    while (has && fgi_str_next(&rest, ",", &name)) {
+        size_t i = 0;
+        while (i < t->column_count && !fgi_str_equal(name, t->columns[i].name))
+            i++;
+        has = i < t->column_count;
+    }
+    return has;
+}
+
 fg_status init_table_choose(init_table *t, const char *target, fg_error *err)
 {
     choose_target(t);
     t->is_target_given = target != NULL;
+    t->label_columns = target != NULL && init_table_has_columns(t, target) ? target : NULL;
+    if (t->label_columns != NULL)
+        return FG_OK;
     for (size_t i = 0; target != NULL && i < t->column_count; i++)
         t->target = strcmp(t->columns[i].name, target) == 0 ? i : t->target;
     if (target != NULL && strcmp(t->columns[t->target].name, target) != 0)
@@ -217,18 +233,27 @@ fg_status init_table_choose(init_table *t, const char *target, fg_error *err)
     return FG_OK;
 }
 
-bool init_table_has_classes(const init_table *table, bool *out_is_sure, char *reason, size_t size)
+const char *init_table_task(const init_table *table, bool *out_is_sure, char *reason, size_t size)
 {
     const fg_csv_column *c = &table->columns[table->target];
     const bool is_class = c->category_count > 0;
-    *out_is_sure = is_class ? c->category_count == 2 || c->numbers == 0 : !c->is_integer;
-    if (is_class)
+    *out_is_sure =
+        table->label_columns != NULL ||
+        (!c->has_lists && (is_class ? c->category_count == 2 || c->numbers == 0 : !c->is_integer));
+    if (table->label_columns != NULL)
+        (void)fgi_snprintf(reason, size, "columns of 0 and 1, one for each label");
+    else if (c->has_lists)
+        (void)fgi_snprintf(reason, size, "a column of lists of labels, %lld distinct labels",
+                           (long long)c->category_count);
+    else if (is_class)
         (void)fgi_snprintf(reason, size, "a column of %s, %lld distinct values",
                            c->texts > 0 ? "strings" : "integers", (long long)c->category_count);
     else
         (void)fgi_snprintf(reason, size, "a column of %s",
                            c->is_integer ? "many different integers" : "numbers");
-    return is_class;
+    return table->label_columns != NULL || c->has_lists ? "multilabel"
+           : is_class                                   ? "classification"
+                                                        : "regression";
 }
 
 size_t init_table_image_side(const init_table *table)

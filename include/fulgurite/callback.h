@@ -76,6 +76,7 @@ typedef struct fg_predictions {
     fg_dataset *dataset;            /* of the samples: fg_dataset_count, fg_dataset_sample_name */
     const char *const *class_names; /* those of the task; NULL: none */
     int64_t class_count;            /* of the task; 0: not a classification */
+    bool is_multilabel;             /* of the task: data are probabilities of each class */
 } fg_predictions;
 
 /* The functions of a callback. They are called on the thread that called fit, in this order

@@ -12,7 +12,7 @@
 #ifndef FULGURITE_CATALOG_H
 #define FULGURITE_CATALOG_H
 
-#include <fulgurite/base.h>
+#include <fulgurite/option.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,18 +37,21 @@ typedef struct fg_catalog_options {
 
     /* csv and jsonl: names of columns or members; those of label to group also apply to the .json
      * files of tar */
-    const char *path_column;   /* ["path", or "file_name" if there is no "path"] */
-    const char *name_column;   /* ["name"] */
-    const char *label_column;  /* ["label"] */
-    const char *labels_column; /* ["labels"] */
-    const char *split_column;  /* ["split"] */
-    const char *group_column;  /* ["group"] */
-    char delimiter;            /* csv: between cells           [',', or a tab for .tsv files] */
-    const char *root;          /* folder of the files     [the folder of the list] */
-    const char *suffix;        /* appended to paths that lack it, such as ".jpg"  [""] */
-    bool skip_missing;         /* list samples whose file does not exist as skipped; by default, the
+    const char *path_column;     /* ["path", or "file_name" if there is no "path"] */
+    const char *name_column;     /* ["name"] */
+    const char *label_column;    /* ["label"] */
+    const char *labels_column;   /* ["labels"] */
+    fg_strings label_columns;    /* csv: columns of 0 and 1 instead, one for each class, in their
+                                  order; a sample may have several, or none           [none] */
+    const char *label_separator; /* csv: of labels, any of these characters            [";|"] */
+    const char *split_column;    /* ["split"] */
+    const char *group_column;    /* ["group"] */
+    char delimiter;              /* csv: between cells           [',', or a tab for .tsv files] */
+    const char *root;            /* folder of the files     [the folder of the list] */
+    const char *suffix;          /* appended to paths that lack it, such as ".jpg"  [""] */
+    bool skip_missing; /* list samples whose file does not exist as skipped; by default, the
                                   first one is an error [false] */
-    bool keep_missing;         /* list samples whose file does not exist like others: reading one is
+    bool keep_missing; /* list samples whose file does not exist like others: reading one is
                                   an error                                                [false] */
 
     /* tar */
@@ -87,9 +90,9 @@ typedef struct fg_catalog fg_catalog;
  * supported. A folder named as one of class_names is a class. The path may also be that of one
  * image: a source with one sample, which has no label.
  *
- * Kind "csv", a CSV file with a header. Columns: path, label or labels (separated by ';' or '|'),
- * split, group and name. All but path are optional, and other columns are ignored. Paths are
- * relative to root. The name is the path if there is no column name. A split is
+ * Kind "csv", a CSV file with a header. Columns: path, label or labels (separated by
+ * label_separator), split, group and name. All but path are optional, and other columns are
+ * ignored. Paths are relative to root. The name is the path if there is no column name. A split is
  * train, val, test, or another spelling above. An empty cell is absent; spaces around a cell are
  * removed.
  *
@@ -124,7 +127,7 @@ typedef struct fg_catalog fg_catalog;
  * Labels of CSV, JSONL, .cls and .json: if all are integers, they are class indices. Otherwise all
  * are class names, and the classes are these names, sorted by bytes. Skipped samples are included,
  * so a missing file does not change the classes of the others. In JSON, "3" is a name and 3 an
- * index; mixing indices and names is an error.
+ * index; mixing indices and names is an error. A label that a sample has twice is an error.
  *
  * Errors: FG_ENOTFOUND (path, shard or a file of a manifest does not exist; no samples), FG_EIO,
  * FG_EFORMAT (malformed or truncated, with the file and the line or byte offset; inconsistent

@@ -266,6 +266,14 @@ FG_API FG_MUST_USE fg_status fg_dataset_read(const fg_dataset *dataset, int64_t 
  * drawn again in each epoch), FG_ENOMEM, and those of the dataset's reader. */
 FG_API FG_MUST_USE fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels,
                                                fg_error *err);
+/* Whether field 1 is u8[C], which of the C classes a sample has: several labels per sample. */
+FG_API bool fg_dataset_is_multilabel(const fg_dataset *dataset);
+/* Counts the samples that have each label: out_counts is s64[C], to which it adds, for a field 1 of
+ * C values from 0 to 1 (u8, bool, s32 or f32), of which those above 1/2 count. Images are not
+ * decoded. Errors: FG_EFORMAT (another value), FG_EINVAL (no such field), FG_EUNSUPPORTED
+ * (a source), those of reading. */
+FG_API FG_MUST_USE fg_status fg_dataset_label_counts(const fg_dataset *dataset, int64_t *out_counts,
+                                                     fg_error *err);
 
 /* Whether fg_dataset_labels has the labels without reading the samples. Thread-safe. */
 FG_API bool fg_dataset_has_labels(const fg_dataset *dataset);
@@ -373,7 +381,11 @@ typedef struct fg_csv_options {
     char delimiter;     /* one byte, not a quote or a line end                             [','] */
     char decimal;       /* '.', or ',': 1,5 and 1.234,5 are numbers                        ['.'] */
     const char *target; /* name of the column to predict; "": no target        [the last column] */
-    const char *task;   /* "classification", "regression" or "auto"                     ["auto"] */
+    const char *task; /* "classification", "multilabel", "regression" or "auto"         ["auto"] */
+    fg_strings label_columns;    /* instead of target: columns of 0 and 1, one for each label, in
+                                    their order                                           [none] */
+    const char *label_separator; /* of lists of labels in the target: any of these
+                                    characters                                            [";|"] */
 
     fg_strings categorical; /* numeric columns to treat as categorical                    [none] */
     fg_strings numeric;     /* columns of numbers, in which $1,234.50, 5 %, and dates such as
@@ -426,6 +438,9 @@ typedef struct fg_csv_parts {
  *                bytewise order.
  *   y  s32[]     classification: the class index. The classes are the target's values in all rows
  *                of the file, in numeric order if they are numbers, else in bytewise order.
+ *   y  u8[C]     several labels per row: 1 for each label that the row has. The labels are those
+ *                in the target's lists, such as "cat;dog", in all rows of the file, ordered like
+ *                classes, or label_columns. A cell that is empty has no label.
  *   y  f32[]     regression: the value as it is, or standardized
  * With options->image set, instead:
  *   image  u8[H,W,C] or f32[H,W,C]   the columns in row-major order, channels last
@@ -436,7 +451,9 @@ typedef struct fg_csv_parts {
  * and "infinity" are numbers but not finite: they are an error in a numeric column, and an ordinary
  * value in a categorical one. task "auto" means classification if the target is not numeric, or if
  * its values are integers, with at most 20 distinct values that occur in two rows or more on
- * average; otherwise regression. Cells that are empty or NA, N/A, n/a, #N/A, #NA, <NA>, NaN, nan,
+ * average; several labels per row if label_columns is given, or if the target has strings with a
+ * separator whose parts have fewer distinct values than the strings; otherwise regression. Cells
+ * that are empty or NA, N/A, n/a, #N/A, #NA, <NA>, NaN, nan,
  * NAN, -nan, -NaN, null, NULL, None or ? are missing values; in quotes, all except empty ones are
  * ordinary values of a column that has other strings. A missing target is always an error. Spaces
  * around a value are ignored.
@@ -497,18 +514,19 @@ FG_API FG_MUST_USE fg_status fg_csv_schema_parse(const char *json, size_t size, 
 /* Type and statistics of a column: over the training rows, and over all rows for the target. */
 typedef struct fg_csv_column {
     const char *name;
-    const char *kind;                /* "numeric", "categorical", "target" or "ignored" */
+    const char *kind;                /* "numeric", "categorical", "target", "label", "ignored" */
     int64_t numbers, texts, missing; /* cells that are numeric, not numeric, or missing */
     double min, max;                 /* of the numeric cells; NaN if there are none */
     double mean, deviation;          /* of a numeric column or a regression's target */
     bool is_integer;                 /* every number is an integer */
-    int64_t category_count;          /* number of categories, or classes of the target */
+    int64_t category_count;          /* number of categories; of the target: classes, labels */
     const char *const *categories;   /* by index; also of a column with ignored_because */
     int64_t text_row;                /* row of the first non-numeric cell, from 1; 0: none */
     const char *text;                /* its content, at most 64 bytes; NULL: none */
     const char *ignored_because;     /* of a column that is ignored but not listed; NULL: none */
     int64_t marked; /* of the texts: numbers if the column is listed in fg_csv_options.numeric, such
                        as "$1,234.50"; dates are not counted */
+    bool has_lists; /* of the target: its cells are lists of labels */
     uint64_t reserved[1]; /* set to 0 */
 } fg_csv_column;
 

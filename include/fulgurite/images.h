@@ -40,6 +40,7 @@ typedef struct fg_images_options {
                               fg_catalog_split gives                          [NULL: all samples] */
     uint8_t split;            /* fg_data_split, with `splits`                                [0] */
     bool no_labels;           /* without the field `label`; samples need none            [false] */
+    bool multilabel;          /* several labels per sample, or none: the field `labels`  [false] */
     bool skip_damaged;        /* in place of an image that cannot be decoded, the next one is read
                               (fg_dataset_damaged); packs: see fg_pack_bad            [false] */
     bool tolerate_corruption; /* decode as much as possible of truncated and corrupt JPEGs; the
@@ -59,6 +60,7 @@ typedef struct fg_images_options {
  *
  *   image  u8[height,width,channels]
  *   label  s32[]    class index; classes are those of the catalog. Only if samples have labels.
+ *   labels u8[C]    in its place, with `multilabel`: 1 for each class that the sample has
  *
  * Files are read and decoded when a loader asks for them, by its threads. Reading fails with the
  * name of the file if it is corrupt or missing, and with FG_EUNSUPPORTED if its format is not

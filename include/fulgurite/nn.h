@@ -315,9 +315,9 @@ typedef struct fg_model_entry {
 
 /* A registered loss (registry.h): a constant row. */
 typedef struct fg_loss_entry {
-    fg_entry entry; /* with the struct of its options */
-    const char
-        *task; /* "classification" (logits T[B, C], labels s32[B] or probabilities T[B, C]) or
+    fg_entry entry;   /* with the struct of its options */
+    const char *task; /* "classification" (logits T[B, C], labels s32[B] or probabilities T[B, C]),
+                         "multilabel" (logits T[B, C], targets T[B, C] from 0 to 1) or
                          "regression" (T[B] or T[B, K] for both) */
     /* Checks the row's struct for a number of classes or of values to predict; may be NULL. The
      * message begins with the name of the option: "class_weight: expected ...". */

@@ -53,6 +53,7 @@ typedef struct fg_pack_dataset_options {
  *   image  u8[height,width,channels]   records of codecs FG_PACK_FILE, FG_PACK_JPEG,
  *                                      FG_PACK_JPEG_SEG, FG_PACK_RAW_RGB, FG_PACK_RAW_YCC420
  *   label  s32[]                       class index; only if the pack has classes
+ *   labels u8[C]                       in its place, with images.multilabel
  *
  * or, if the codec is FG_PACK_ARRAYS, the fields of the pack, and `label` if the pack has classes
  * and no field with that name. A pack may have records of several codecs, but only those of one of

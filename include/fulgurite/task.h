@@ -185,6 +185,7 @@ typedef struct fg_task {
      * classes there are, and their names, borrowed. 0: the predictions are not classes [0, NULL] */
     int64_t class_count;
     const char *const *class_names; /* NULL: the classes have no names */
+    bool is_multilabel; /* a sample has each class with its own probability      [false] */
     /* The metrics that fg_step_log_classification, _multilabel and _regression log, by the names in
      * their comments; borrowed. None: those that are marked as the default. */
     fg_strings metrics;

@@ -496,11 +496,12 @@ FG_API fg_step_cost fg_trainer_step_cost(const fg_trainer *trainer);
 /* A sample of an evaluation. */
 typedef struct fg_sample_row {
     int64_t index;            /* in the dataset */
-    float target, prediction; /* class indices, or values as they were logged */
+    float target, prediction; /* class indices, numbers of labels, or values as logged */
     float loss;               /* cross-entropy of the sample, or |prediction - target| */
 } fg_sample_row;
-/* What an evaluation says about classes and samples, for steps that call fg_step_log_classification
- * or, with targets [B], fg_step_log_regression. */
+/* What an evaluation says about classes and samples, for steps that call
+ * fg_step_log_classification, fg_step_log_multilabel or, with targets [B],
+ * fg_step_log_regression. */
 typedef struct fg_evaluation {
     int64_t step, samples; /* of the weights; how many samples it had */
     /* The samples with the largest loss, at most 12, the largest first; NaN is the largest */
@@ -510,6 +511,9 @@ typedef struct fg_evaluation {
      * 0 and NULL for a regression, and for more than 2048 classes */
     int64_t class_count;
     const int64_t *confusion;
+    /* Of several labels per sample, instead, [3, class_count]: how many samples have each class,
+     * how many are predicted to have it, and how many of these have it */
+    const double *label_sums;
 } fg_evaluation;
 /* Returns what the last test (is_test), or the last validation, also that of a fit, says about its
  * samples, each of which counts once, on any number of devices. Reads from the devices and waits.

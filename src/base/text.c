@@ -109,6 +109,21 @@ fgi_str fgi_str_trim(fgi_str text)
     return text;
 }
 
+bool fgi_str_next(fgi_str *rest, const char *separators, fgi_str *out)
+{
+    while (rest->size > 0) {
+        size_t size = 0;
+        while (size < rest->size && strchr(separators, rest->data[size]) == NULL)
+            size++;
+        *out = fgi_str_trim((fgi_str){rest->data, size});
+        size += size < rest->size;
+        *rest = (fgi_str){rest->data + size, rest->size - size};
+        if (out->size > 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Consumes an optional sign; true if it is a minus. */

@@ -50,6 +50,10 @@ static inline const char *fgi_s(int64_t count) { return count == 1 ? "" : "s"; }
 /* Without leading and trailing spaces, tabs and line ends. */
 fgi_str fgi_str_trim(fgi_str text);
 
+/* The next part of a list such as "cat; dog", whose parts are separated by any of the characters:
+ * not empty, without spaces around it. False at the end of the list. */
+bool fgi_str_next(fgi_str *rest, const char *separators, fgi_str *out);
+
 /* Length of the UTF-8 sequence at `text`, 0 if it is invalid. size > 0. */
 size_t fgi_utf8_length(const unsigned char *text, size_t size);
 bool fgi_text_is_utf8(fgi_str text);

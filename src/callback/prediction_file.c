@@ -81,6 +81,32 @@ static const char *error_of(const fg_predictions *rows, int64_t index)
     return rows->dataset != NULL ? fg_dataset_sample_error(rows->dataset, index) : NULL;
 }
 
+static void put_string(fgi_buf *out, const char *text)
+{
+    json_t *string = fgi_json_name(text);
+    if (string == NULL || !fgi_json_write(string, JSON_ENCODE_ANY, out))
+        out->failed = true;
+    json_decref(string);
+}
+
+/* Appends the classes whose probability is above 1/2: "cat;dog", or ["cat", "dog"] if is_json. */
+static void put_labels(const fg_predictions *rows, const float *row, size_t width, bool is_json,
+                       fgi_buf *out)
+{
+    char number[24];
+    bool is_first = true;
+    for (size_t i = 0; i < width; i++) {
+        if (!(row[i] > 0.5F))
+            continue;
+        fgi_buf_puts(out, is_first ? "" : is_json ? ", " : ";");
+        if (is_json)
+            put_string(out, class_of(rows, i, number));
+        else
+            fgi_buf_puts(out, class_of(rows, i, number));
+        is_first = false;
+    }
+}
+
 /* ---- CSV, TSV -------------------------------------------------------------------------------- */
 
 static void put_quoted(fgi_buf *out, const char *prefix, const char *cell)
@@ -146,7 +172,14 @@ static void put_csv_row(const fg_predictions *rows, int64_t index, const float *
         fgi_buf_putc(out, separator);
         put_cell(out, separator, "", name != NULL ? name : "");
     }
-    if (rows->class_count > 0) {
+    if (rows->class_count > 0 && rows->is_multilabel) {
+        fgi_buf labels = {0};
+        put_labels(rows, row, is_good ? width : 0, false, &labels);
+        fgi_buf_putc(out, separator);
+        put_cell(out, separator, "", labels.data != NULL ? labels.data : "");
+        out->failed |= labels.failed;
+        fgi_buf_fini(&labels);
+    } else if (rows->class_count > 0) {
         fgi_buf_putc(out, separator);
         if (is_good)
             put_cell(out, separator, "", class_of(rows, largest(row, width), number));
@@ -164,14 +197,6 @@ static void put_csv_row(const fg_predictions *rows, int64_t index, const float *
 }
 
 /* ---- JSON, JSONL ----------------------------------------------------------------------------- */
-
-static void put_string(fgi_buf *out, const char *text)
-{
-    json_t *string = fgi_json_name(text);
-    if (string == NULL || !fgi_json_write(string, JSON_ENCODE_ANY, out))
-        out->failed = true;
-    json_decref(string);
-}
 
 static void put_value(fgi_buf *out, float value)
 {
@@ -208,10 +233,15 @@ static void put_json_row(const fg_predictions *rows, int64_t index, const float 
         fgi_buf_puts(out, "null, \"error\": ");
         put_string(out, error);
     } else {
-        if (rows->class_count > 0) {
+        if (rows->class_count > 0 && rows->is_multilabel) {
+            fgi_buf_putc(out, '[');
+            put_labels(rows, row, width, true, out);
+            fgi_buf_putc(out, ']');
+        } else if (rows->class_count > 0) {
             put_string(out, class_of(rows, largest(row, width), number));
-            fgi_buf_puts(out, ", \"p\": ");
         }
+        if (rows->class_count > 0)
+            fgi_buf_puts(out, ", \"p\": ");
         put_values(out, rows, row, width);
     }
     fgi_buf_putc(out, '}');

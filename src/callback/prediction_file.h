@@ -3,6 +3,8 @@
  *
  *   classification  CSV, TSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
  *                   JSONL: {"index": 0, "prediction": "CLASS", "p": [0.1, ...]}
+ *   several labels  the same, but the prediction is "CLASS;CLASS", or a list in JSON, of those
+ *                   whose probability is above 1/2
  *   regression      CSV, TSV: index,prediction (or y0,y1,..)  .npy: f32[N] or f32[N,K]
  *                   JSONL: {"index": 0, "prediction": 1.5}, or a list
  *

@@ -118,6 +118,7 @@ static fg_status complete(const fg_catalog_options *options, fg_catalog_options 
     set_default(&out->name_column, "name");
     set_default(&out->label_column, "label");
     set_default(&out->labels_column, "labels");
+    set_default(&out->label_separator, ";|");
     set_default(&out->split_column, "split");
     set_default(&out->group_column, "group");
     set_default(&out->image_feature, "image/encoded");
@@ -125,6 +126,10 @@ static fg_status complete(const fg_catalog_options *options, fg_catalog_options 
     set_default(&out->label_feature, "image/class/label");
     set_default(&out->text_feature, "image/class/text");
     set_default(&out->name_feature, "image/filename");
+    if (out->label_columns.count > 0 && out->class_count == 0) {
+        out->class_names = out->label_columns.at;
+        out->class_count = (int64_t)out->label_columns.count;
+    }
     return fgi_check_class_names("fg_catalog_open", out->class_names, out->class_count, err);
 }
 

@@ -23,6 +23,10 @@ fg_status fgi_row_add_label(fgi_draft *b, fgi_manifest_row *row, fgi_str text, f
     fgi_label_ids *ids = &row->labels;
     FGI_TRY_GROW(ids->list, ids->count, ids->capacity, err);
     FGI_TRY(fgi_draft_label(b, text, type, &ids->list[ids->count], err));
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->list[i] == ids->list[ids->count])
+            return fgi_fail(err, FG_EFORMAT, "the label '%.80s' occurs twice",
+                            b->labels[ids->list[i]]->text);
     ids->count++;
     return FG_OK;
 }
@@ -267,6 +271,12 @@ static fg_status manifest_end(const fgi_draft *b, fg_error *err)
 
 enum { PATH, NAME, LABEL, LABELS, SPLIT, GROUP, COLUMNS };
 
+/* Positions of the columns, -1: there is none; and of those of 0 and 1, for each class. */
+typedef struct places {
+    int of[COLUMNS];
+    int *classes;
+} places;
+
 static bool is_tsv(const char *name)
 {
     return fgi_ends_with(name, ".tsv") || fgi_ends_with(name, ".tsv.gz");
@@ -286,7 +296,7 @@ static int find_column(const fgi_csv *csv, const char *name)
 }
 
 /* Notes the columns that have no meaning in a list. */
-static fg_status note_columns(fgi_draft *b, const fgi_csv *csv, const int columns[COLUMNS],
+static fg_status note_columns(fgi_draft *b, const fgi_csv *csv, const places *columns,
                               fg_error *err)
 {
     char shown[FGI_SHOWN_BYTES];
@@ -297,7 +307,9 @@ static fg_status note_columns(fgi_draft *b, const fgi_csv *csv, const int column
     for (size_t k = 0; k < csv->column_count; k++) {
         bool is_used = false;
         for (int i = 0; i < COLUMNS; i++)
-            is_used = is_used || columns[i] == (int)k;
+            is_used = is_used || columns->of[i] == (int)k;
+        for (size_t i = 0; i < b->options->label_columns.count; i++)
+            is_used = is_used || columns->classes[i] == (int)k;
         if (!is_used)
             names[count++] = csv->columns[k];
     }
@@ -310,57 +322,89 @@ static fg_status note_columns(fgi_draft *b, const fgi_csv *csv, const int column
     return status;
 }
 
-/* Positions of the columns; -1: there is none. */
-static fg_status find_columns(fgi_draft *b, const fgi_csv *csv, int out[COLUMNS], fg_error *err)
+/* "; did you mean 'file'?\n", or a line end. */
+static const char *nearest_column(const fgi_csv *csv, const char *name, char out[128])
 {
+    const char *nearest = fgi_nearest(name, csv->columns, csv->column_count);
+    const bool is_found = nearest != NULL;
+    (void)fgi_snprintf(out, 128, "%s%.80s%s\n", is_found ? "; did you mean '" : "",
+                       is_found ? nearest : "", is_found ? "'?" : "");
+    return out;
+}
+
+static fg_status find_classes(const fgi_draft *b, const fgi_csv *csv, places *out, fg_error *err)
+{
+    char hint[128];
+    const fg_strings *names = &b->options->label_columns;
+    for (size_t i = 0; i < names->count; i++) {
+        out->classes[i] = find_column(csv, names->at[i]);
+        if (out->classes[i] < 0)
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s:1: there is no column '%s'%sdata.label_columns lists the columns "
+                            "of 0 and 1 that are labels",
+                            csv->name, names->at[i], nearest_column(csv, names->at[i], hint));
+    }
+    return FG_OK;
+}
+
+static fg_status find_columns(fgi_draft *b, const fgi_csv *csv, places *out, fg_error *err)
+{
+    char hint[128];
     const fg_catalog_options *o = b->options;
     const char *paths[2];
     const size_t path_count = path_columns(o, paths);
     const char *const names[COLUMNS] = {paths[0],         o->name_column,  o->label_column,
                                         o->labels_column, o->split_column, o->group_column};
     for (int i = 0; i < COLUMNS; i++)
-        out[i] = find_column(csv, names[i]);
-    if (out[PATH] < 0 && path_count > 1)
-        out[PATH] = find_column(csv, paths[1]);
+        out->of[i] = find_column(csv, names[i]);
+    if (out->of[PATH] < 0 && path_count > 1)
+        out->of[PATH] = find_column(csv, paths[1]);
     if (strcmp(o->label_column, o->labels_column) == 0)
-        out[LABELS] = -1;
-    if (out[PATH] >= 0)
+        out->of[strcmp(o->labels_column, "labels") == 0 ? LABELS : LABEL] = -1; /* as given */
+    if (o->label_columns.count > 0)
+        out->of[LABEL] = out->of[LABELS] = -1;
+    FGI_TRY(find_classes(b, csv, out, err));
+    if (out->of[PATH] >= 0)
         return note_columns(b, csv, out, err);
-    const char *nearest = fgi_nearest(names[PATH], csv->columns, csv->column_count);
     return fgi_fail(err, FG_EFORMAT,
-                    "%s:1: there is no column '%s'%s%s%s\nset the name of the column of the files: "
+                    "%s:1: there is no column '%s'%sset the name of the column of the files: "
                     "data.path_column, or fulgurite pack --source='{path_column: file}'",
-                    csv->name, names[PATH], nearest == NULL ? "" : "; did you mean '",
-                    nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+                    csv->name, names[PATH], nearest_column(csv, names[PATH], hint));
 }
 
 /* "a;b" or "a|b" */
 static fg_status add_list(fgi_draft *b, fgi_str cell, fgi_manifest_row *row, fg_error *err)
 {
-    while (cell.size > 0) {
-        size_t size = 0;
-        while (size < cell.size && cell.data[size] != ';' && cell.data[size] != '|')
-            size++;
-        const fgi_str text = fgi_str_trim((fgi_str){cell.data, size});
-        if (text.size > 0)
-            FGI_TRY(fgi_row_add_label(b, row, text, FGI_LABEL_TEXT, err));
-        cell.data += size;
-        cell.size -= size;
-        if (cell.size > 0) {
-            cell.data++;
-            cell.size--;
-        }
+    fgi_str text;
+    while (fgi_str_next(&cell, b->options->label_separator, &text))
+        FGI_TRY(fgi_row_add_label(b, row, text, FGI_LABEL_TEXT, err));
+    return FG_OK;
+}
+
+/* The classes whose columns have a 1. */
+static fg_status add_classes(fgi_draft *b, const fgi_csv_row *cells, const places *columns,
+                             fgi_manifest_row *row, fg_error *err)
+{
+    const fg_strings *names = &b->options->label_columns;
+    for (size_t i = 0; i < names->count; i++) {
+        const fgi_str cell = cells->cells[columns->classes[i]];
+        double value;
+        if (!fgi_parse_f64(cell, &value) || (value != 0 && value != 1))
+            return fgi_fail(err, FG_EFORMAT, "column '%s': expected 0 or 1, got '%.*s'",
+                            names->at[i], cell.size > 64 ? 64 : (int)cell.size, cell.data);
+        if (value == 1)
+            FGI_TRY(fgi_row_add_label(b, row, fgi_str_of(names->at[i]), FGI_LABEL_NAME, err));
     }
     return FG_OK;
 }
 
-static fg_status add_row(fgi_draft *b, const fgi_csv_row *cells, const int columns[COLUMNS],
+static fg_status add_row(fgi_draft *b, const fgi_csv_row *cells, const places *columns,
                          size_t number, fgi_manifest_row *row, fg_error *err)
 {
     fgi_str cell[COLUMNS] = {{0}};
     for (int i = 0; i < COLUMNS; i++)
-        if (columns[i] >= 0)
-            cell[i] = cells->cells[columns[i]];
+        if (columns->of[i] >= 0)
+            cell[i] = cells->cells[columns->of[i]];
     *row = (fgi_manifest_row){.path = cell[PATH],
                               .name = cell[NAME],
                               .split = cell[SPLIT],
@@ -372,15 +416,14 @@ static fg_status add_row(fgi_draft *b, const fgi_csv_row *cells, const int colum
     if (cell[LABEL].size > 0)
         FGI_TRY(fgi_row_add_label(b, row, cell[LABEL], FGI_LABEL_TEXT, err));
     FGI_TRY(add_list(b, cell[LABELS], row, err));
+    FGI_TRY(add_classes(b, cells, columns, row, err));
     return manifest_add(b, row, "row", number, err);
 }
 
-static fg_status add_rows(fgi_draft *b, const fgi_csv *csv, fg_error *err)
+static fg_status add_rows(fgi_draft *b, const fgi_csv *csv, const places *columns, fg_error *err)
 {
-    int columns[COLUMNS];
     fgi_csv_row cells;
     fgi_manifest_row row = {0};
-    FGI_TRY(find_columns(b, csv, columns, err));
     FGI_TRY(fgi_csv_row_init(csv, &cells, err));
     fg_status status = FG_OK;
     for (size_t i = 0; status == FG_OK && i < csv->row_count; i++) {
@@ -406,7 +449,12 @@ static fg_status open_csv(fgi_draft *b, const char *path, fg_error *err)
     FGI_TRY(manifest_begin(b, path, err));
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
     FGI_TRY(fgi_csv_parse(path, &block, &layout, &csv, err));
-    const fg_status status = add_rows(b, &csv, err);
+    places columns = {.classes = fgi_calloc(b->options->label_columns.count + 1, sizeof(int))};
+    fg_status status =
+        columns.classes != NULL ? find_columns(b, &csv, &columns, err) : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = add_rows(b, &csv, &columns, err);
+    fgi_free(columns.classes);
     fgi_csv_fini(&csv);
     return status == FG_OK ? manifest_end(b, err) : status;
 }

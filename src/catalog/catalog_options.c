@@ -30,6 +30,9 @@ static const fg_option rows[] = {
     STRING(fg_catalog_options, name_column, "id", "Column of the names."),
     STRING(fg_catalog_options, label_column, "class", "Column of the labels."),
     STRING(fg_catalog_options, labels_column, "tags", "Column of lists of labels."),
+    FG_OPTION(fg_catalog_options, label_columns, STRINGS, "[]", NULL, "[cat, dog]",
+              "Columns of 0 and 1, one for each class."),
+    STRING(fg_catalog_options, label_separator, " ", "What separates labels in a cell."),
     STRING(fg_catalog_options, split_column, "part", "Column of the splits."),
     STRING(fg_catalog_options, group_column, "patient", "Column of the groups."),
     STRING(source_text, delimiter, ";", "Cell delimiter of a CSV file."),
@@ -62,7 +65,8 @@ static void set_strings(const source_text *given, fg_catalog_options *options)
 {
     for (size_t i = 0; i < source.option_count; i++) {
         const char *text;
-        if (rows[i].kind == FG_OPTION_BOOL || rows[i].offset >= sizeof *options)
+        if (rows[i].kind == FG_OPTION_BOOL || rows[i].kind == FG_OPTION_STRINGS ||
+            rows[i].offset >= sizeof *options)
             continue;
         memcpy(&text, (const char *)given + rows[i].offset, sizeof text);
         if (text != NULL)
@@ -81,6 +85,8 @@ static fg_status read_all(const char *text, const fg_string_map *map, fg_option_
     set_strings(given, options);
     options->no_split_folders |= given->catalog.no_split_folders;
     options->no_classes |= given->catalog.no_classes;
+    if (given->catalog.label_columns.count > 0)
+        options->label_columns = given->catalog.label_columns;
     return set_delimiter(values, given->delimiter, options, err);
 }
 

@@ -96,6 +96,7 @@ typedef struct converter {
     const fg_csv_schema *schema;
     const fgi_csv *csv;
     bool no_target, missing_is_mean, unknown_is_zero;
+    bool has_target;      /* the file has the target, or all labels, and it is converted */
     fgi_arena *kept;      /* errors of rows are not errors: it has their messages; NULL: they are */
     const char **damaged; /* by row, in the arena; NULL: none */
     int64_t *sources;     /* for each column of the schema: its column in the file, or -1 */
@@ -249,6 +250,42 @@ static fg_status convert_target(const converter *c, size_t column)
     return FG_OK;
 }
 
+/* Sets the labels of a list. */
+static fg_status convert_labels(const converter *c, size_t column)
+{
+    const fg_csv_schema *s = c->schema;
+    uint8_t *y = (uint8_t *)c->blocks[1].owned + c->at * s->classes.count;
+    double value;
+    fgi_str rest = cell_of(c, column), label;
+    memset(y, 0, s->classes.count);
+    if (content(c, column, &value) == FGI_MISSING)
+        return FG_OK; /* no label */
+    while (fgi_str_next(&rest, s->label_separator, &label)) {
+        const int64_t at = fgi_values_find(&s->classes, label);
+        const int size = label.size > 64 ? 64 : (int)label.size;
+        if (at < 0)
+            return CONVERT_FAIL(c, column, "'%.*s' is not one of the labels", size, label.data);
+        if (y[at] != 0)
+            return CONVERT_FAIL(c, column, "the label '%.*s' occurs twice", size, label.data);
+        y[at] = 1;
+    }
+    return FG_OK;
+}
+
+/* Sets the label of a column of 0 and 1. */
+static fg_status convert_label(const converter *c, size_t column)
+{
+    const fg_csv_schema *s = c->schema;
+    const int64_t at = fgi_values_find(&s->classes, fgi_str_of(s->columns[column].name));
+    const fgi_str cell = cell_of(c, column);
+    double value;
+    if (content(c, column, &value) != FGI_NUMBER || (value != 0 && value != 1))
+        return CONVERT_FAIL(c, column, "'%.*s' is neither 0 nor 1, but the column is a label",
+                            cell.size > 64 ? 64 : (int)cell.size, cell.data);
+    ((uint8_t *)c->blocks[1].owned)[c->at * s->classes.count + (size_t)at] = value == 1;
+    return FG_OK;
+}
+
 static fg_status convert_row(const converter *c)
 {
     const fg_csv_schema *s = c->schema;
@@ -259,7 +296,10 @@ static fg_status convert_row(const converter *c)
             continue;
         float *x = (float *)c->blocks[0].owned + (int64_t)c->at * s->feature_count + feature;
         if (rule->kind == FGI_CSV_TARGET) {
-            FGI_TRY(convert_target(c, i));
+            FGI_TRY(s->is_multilabel ? convert_labels(c, i) : convert_target(c, i));
+        } else if (rule->kind == FGI_CSV_LABEL) {
+            if (c->has_target)
+                FGI_TRY(convert_label(c, i));
         } else if (rule->kind == FGI_CSV_CATEGORICAL) {
             FGI_TRY(convert_category(c, i, x));
             feature += (int64_t)rule->values.count;
@@ -275,6 +315,11 @@ static fg_status convert_row(const converter *c)
         }
     }
     return FG_OK;
+}
+
+static bool is_answer(const fgi_csv_column *column)
+{
+    return column->kind == FGI_CSV_TARGET || column->kind == FGI_CSV_LABEL;
 }
 
 /* Maps each column of the schema to the file. Only the target may be missing. */
@@ -293,7 +338,7 @@ static fg_status match_named(converter *c)
         const char *const *place = fgi_map_get(&places, fgi_hash_text(rule->name));
         c->sources[i] =
             place == NULL || rule->kind == FGI_CSV_IGNORED ? -1 : place - c->csv->columns;
-        if (place == NULL && rule->kind != FGI_CSV_IGNORED && rule->kind != FGI_CSV_TARGET)
+        if (place == NULL && rule->kind != FGI_CSV_IGNORED && !is_answer(rule))
             status =
                 fgi_fail(c->err, FG_ENOTFOUND, "%s:1: no column '%s'", c->csv->name, rule->name);
     }
@@ -320,16 +365,30 @@ static fg_status match_numbered(converter *c)
     return FG_OK;
 }
 
-static fg_status alloc_blocks(converter *c, bool has_target)
+static fg_status alloc_blocks(converter *c)
 {
-    const size_t number = is_u8_image(c->schema) ? 1 : sizeof(float);
+    const fg_csv_schema *s = c->schema;
+    const size_t number = is_u8_image(s) ? 1 : sizeof(float);
+    const size_t target = s->is_multilabel ? s->classes.count : sizeof(int32_t);
     size_t bytes;
-    if (!fgi_mul_size(c->schema->feature_count, c->csv->row_count * number, &bytes))
+    if (!fgi_mul_size(s->feature_count, c->csv->row_count * number, &bytes))
         return fgi_no_memory(c->err);
     FGI_TRY(fgi_block_alloc(bytes, &c->blocks[0], c->err));
-    if (!has_target)
+    if (!c->has_target)
         return FG_OK;
-    return fgi_block_alloc(c->csv->row_count * sizeof(int32_t), &c->blocks[1], c->err);
+    if (!fgi_mul_size((int64_t)target, c->csv->row_count, &bytes))
+        return fgi_no_memory(c->err);
+    return fgi_block_alloc(bytes, &c->blocks[1], c->err);
+}
+
+/* Whether the file has the target, or all labels. */
+static bool has_target(const converter *c)
+{
+    const fg_csv_schema *s = c->schema;
+    bool has = fgi_csv_has_target(s) && !c->no_target;
+    for (size_t i = 0; i < s->column_count; i++)
+        has = has && (!is_answer(&s->columns[i]) || c->sources[i] >= 0);
+    return has;
 }
 
 /* Makes the row zeros and keeps the message, which is in an arena. */
@@ -361,7 +420,7 @@ static fg_status add_errors(const converter *c, fg_dataset *dataset)
     return is_good ? FG_OK : fgi_no_memory(c->err);
 }
 
-static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
+static fg_status make_dataset(converter *c, fg_dataset **out)
 {
     const fg_csv_schema *s = c->schema;
     const bool is_image = fgi_csv_is_image(s);
@@ -376,9 +435,11 @@ static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
         fields[0].type.dtype = FG_U8;
     if (s->is_classification)
         fields[1].type.dtype = FG_S32;
+    if (s->is_multilabel)
+        fields[1].type = (fg_type){FG_U8, 1, {(int64_t)s->classes.count}};
     const fg_dataset_spec spec = {.count = (int64_t)c->csv->row_count,
                                   .fields = fields,
-                                  .field_count = has_target ? 2 : 1,
+                                  .field_count = c->has_target ? 2 : 1,
                                   .class_count = (int64_t)s->classes.count,
                                   .class_names = s->classes.texts};
     fg_status status = fgi_memory_create(&spec, c->blocks, out, c->err);
@@ -392,8 +453,8 @@ static fg_status convert(converter *c, fg_dataset **out)
     FGI_TRY(c->schema->has_header ? match_named(c) : match_numbered(c));
     if (c->no_target && c->schema->target >= 0)
         c->sources[c->schema->target] = -1;
-    const bool has_target = c->schema->target >= 0 && c->sources[c->schema->target] >= 0;
-    FGI_TRY(alloc_blocks(c, has_target));
+    c->has_target = has_target(c);
+    FGI_TRY(alloc_blocks(c));
     size_t fault = 0;
     for (c->at = 0; c->at < c->csv->row_count; c->at++) {
         if (fault < c->csv->fault_count && c->csv->faults[fault].row == c->at) {
@@ -407,7 +468,7 @@ static fg_status convert(converter *c, fg_dataset **out)
         else
             FGI_TRY(status);
     }
-    return make_dataset(c, has_target, out);
+    return make_dataset(c, out);
 }
 
 /* "error" is false, the other word true; NULL: as in the schema. */
@@ -466,6 +527,21 @@ static fg_status check_words(const char *missing, const char *unknown, fg_error 
     return FG_OK;
 }
 
+static fg_status check_labels(const fg_csv_options *o, fg_error *err)
+{
+    if (*o->label_separator == '\0')
+        return fgi_fail(err, FG_EINVAL, "label_separator is empty: expected a character");
+    if (o->label_columns.count == 0)
+        return FG_OK;
+    if (o->target != NULL && *o->target != '\0')
+        return fgi_fail(err, FG_EINVAL,
+                        "target and label_columns are both given: set only one of them");
+    if (!fgi_is_one_of(o->task, "auto|multilabel"))
+        return fgi_fail(err, FG_EINVAL,
+                        "label_columns is given, but the task is %s: expected multilabel", o->task);
+    return FG_OK;
+}
+
 /* Sets the defaults and checks everything that does not need the file. */
 static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o, fg_error *err)
 {
@@ -477,10 +553,14 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     o->unknown = o->unknown == NULL ? "error" : o->unknown;
     o->max_categories = o->max_categories == 0 ? DEFAULT_MAX_CATEGORIES : o->max_categories;
     o->decimal = o->decimal == '\0' ? '.' : o->decimal;
+    o->label_separator = o->label_separator == NULL ? ";|" : o->label_separator;
     FGI_TRY(check_delimiter(o->delimiter, err));
-    if (!fgi_is_one_of(o->task, "auto|classification|regression"))
-        return fgi_fail(err, FG_EINVAL,
-                        "task is '%s': expected 'classification', 'regression' or 'auto'", o->task);
+    if (!fgi_is_one_of(o->task, "auto|classification|multilabel|regression"))
+        return fgi_fail(
+            err, FG_EINVAL,
+            "task is '%s': expected 'classification', 'multilabel', 'regression' or 'auto'",
+            o->task);
+    FGI_TRY(check_labels(o, err));
     FGI_TRY(check_words(o->missing, o->unknown, err));
     if (o->decimal != '.' && o->decimal != ',')
         return fgi_fail(err, FG_EINVAL, "decimal is '%c': expected '.' or ','", o->decimal);
@@ -536,7 +616,7 @@ static fg_status open_val(const fg_csv_options *o, fg_csv_parts *out, fg_error *
     FGI_TRY(fg_csv_apply(out->schema, o->val_path, NULL, &out->val, err));
     if (fg_dataset_field_count(out->val) != fg_dataset_field_count(out->train))
         return fgi_fail(err, FG_ENOTFOUND, "%s:1: target column '%s' does not exist", o->val_path,
-                        out->schema->columns[out->schema->target].name);
+                        fgi_csv_target_name(out->schema));
     return FG_OK;
 }
 

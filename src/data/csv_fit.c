@@ -25,7 +25,9 @@ typedef struct fitter {
     const fg_csv_options *options;
     fg_csv_schema *schema;
     fgi_split *split;
-    int32_t *labels; /* [row_count], while the table is split */
+    int32_t *labels;    /* [row_count], while the table is split */
+    int64_t lists;      /* cells of the target with one of the separators of labels */
+    fgi_values strings; /* of the target, while it may have lists */
     fgi_csv_row row;
     fgi_image_places places; /* listed once a column may name files */
     fg_error *err;
@@ -43,6 +45,28 @@ static fg_status find_column(const fitter *f, const char *name, const char *opti
     return fgi_fail(f->err, FG_ENOTFOUND, "%s:1: no column '%s' (%s)%s%s%s", csv->name, name,
                     option, nearest == NULL ? "" : "\ndid you mean '",
                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+}
+
+/* The columns of 0 and 1. */
+static fg_status name_labels(fitter *f)
+{
+    fg_csv_schema *s = f->schema;
+    const fg_strings *names = &f->options->label_columns;
+    size_t at;
+    for (size_t i = 0; i < names->count; i++) {
+        FGI_TRY(find_column(f, names->at[i], "label_columns", &at));
+        if (s->columns[at].kind != FGI_CSV_NUMERIC)
+            return fgi_fail(f->err, FG_EINVAL, "column '%s' is one of label_columns, but %s",
+                            s->columns[at].name,
+                            s->columns[at].kind == FGI_CSV_LABEL ? "it is listed twice"
+                                                                 : "also listed in ignore");
+        s->columns[at].kind = FGI_CSV_LABEL;
+        if (fgi_values_add(&s->classes, &s->arena, fgi_str_of(names->at[i]), SIZE_MAX) ==
+            FGI_NO_MEMORY)
+            return fgi_no_memory(f->err);
+    }
+    s->is_multilabel = true;
+    return fgi_values_seal(&s->classes, FGI_AS_ADDED) ? FG_OK : fgi_no_memory(f->err);
 }
 
 static fg_status name_kinds(fitter *f)
@@ -79,6 +103,11 @@ static fg_status name_kinds(fitter *f)
         schema->columns[at].kind = FGI_CSV_IGNORED;
     }
     schema->target = -1;
+    schema->label_separator = fgi_arena_strdup(&schema->arena, o->label_separator);
+    if (schema->label_separator == NULL)
+        return fgi_no_memory(f->err);
+    if (o->label_columns.count > 0)
+        return name_labels(f);
     if (o->target != NULL && o->target[0] == '\0')
         return FG_OK;
     at = schema->column_count - 1;
@@ -199,9 +228,11 @@ static fg_status measure_row(fitter *f, size_t row)
 {
     double value;
     for (size_t i = 0; i < f->schema->column_count; i++)
-        if (is_target(f, i) && !f->schema->is_classification &&
+        if (is_target(f, i) && !f->schema->is_classification && !f->schema->is_multilabel &&
             fgi_schema_cell(f->schema, i, &f->row, i, &value) == FGI_NUMBER)
             add_moment(f, i, value);
+        else if (f->schema->columns[i].kind == FGI_CSV_LABEL)
+            f->schema->columns[i].seen.numbers++;
         else if (!is_target(f, i) && f->schema->columns[i].kind != FGI_CSV_IGNORED)
             FGI_TRY(measure_cell(f, row, i));
     return FG_OK;
@@ -339,7 +370,7 @@ static fg_status decide_kind(fitter *f, size_t column)
         return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
                             "'%s' is not a number: all columns of an image must be pixels",
                             seen->text != NULL ? seen->text : "NA");
-    if (f->schema->target >= 0 && seen->texts > 0 && seen->images == seen->texts &&
+    if (fgi_csv_has_target(f->schema) && seen->texts > 0 && seen->images == seen->texts &&
         seen->numbers == 0 && !c->is_category)
         return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
                             "'%s' is the name of an image file, which is not a useful feature\nto "
@@ -396,7 +427,7 @@ static const char *find_reason(fitter *f, size_t column)
     const int64_t values = seen->numbers + seen->texts + seen->quoted + seen->infinite;
     if (c->is_category || c->is_number || c->kind == FGI_CSV_IGNORED)
         return NULL;
-    const char *images = f->schema->target >= 0 ? find_images(f, column) : NULL;
+    const char *images = fgi_csv_has_target(f->schema) ? find_images(f, column) : NULL;
     if (images != NULL)
         return images;
     if (c->is_candidate)
@@ -418,7 +449,7 @@ static fg_status decide_ignored(fitter *f)
 {
     for (size_t i = 0; i < f->schema->column_count; i++) {
         fgi_csv_column *c = &f->schema->columns[i];
-        c->ignored_because = is_target(f, i) ? NULL : find_reason(f, i);
+        c->ignored_because = is_target(f, i) || c->kind == FGI_CSV_LABEL ? NULL : find_reason(f, i);
         if (c->ignored_because != NULL)
             c->kind = FGI_CSV_IGNORED;
         else if (c->kind == FGI_CSV_CATEGORICAL &&
@@ -441,7 +472,7 @@ static fg_status fit_features(fitter *f)
         has_values = has_values || f->schema->columns[i].kind == FGI_CSV_CATEGORICAL ||
                      f->schema->columns[i].is_candidate;
     }
-    if (f->schema->target >= 0 && !f->schema->is_classification)
+    if (f->schema->target >= 0 && !f->schema->is_classification && !f->schema->is_multilabel)
         FGI_TRY(finish_moments(f, (size_t)f->schema->target));
     if (has_values)
         FGI_TRY(for_training_rows(f, collect_row));
@@ -473,11 +504,97 @@ static fg_status judge_target(fitter *f)
     return FG_OK;
 }
 
+/* Of the labels in all lists, those that are new. */
+static fg_status collect_labels(fitter *f, size_t row)
+{
+    fg_csv_schema *s = f->schema;
+    const size_t column = (size_t)s->target, limit = (size_t)f->options->max_categories;
+    double value;
+    int64_t integer;
+    fgi_str rest = f->row.cells[column], label;
+    if (fgi_schema_cell(s, column, &f->row, column, &value) == FGI_MISSING) {
+        s->columns[column].seen.missing++;
+        return FG_OK;
+    }
+    FGI_TRY(add_text(f, row, column));
+    while (fgi_str_next(&rest, s->label_separator, &label)) {
+        const fgi_added added = fgi_values_add(&s->classes, &s->arena, label, limit);
+        if (added == FGI_NO_MEMORY)
+            return fgi_no_memory(f->err);
+        if (added == FGI_FULL)
+            return fgi_csv_fail(f->csv, row, column, f->err,
+                                "more than %zu labels\nchoose another column (data.target), or "
+                                "raise data.max_categories",
+                                limit);
+        s->has_numeric_classes = s->has_numeric_classes && fgi_parse_i64(label, &integer);
+    }
+    return FG_OK;
+}
+
+/* Replaces the classes by the labels of lists. */
+static fg_status fit_labels(fitter *f)
+{
+    fg_csv_schema *s = f->schema;
+    fgi_values_fini(&s->classes);
+    s->is_multilabel = s->has_numeric_classes = true;
+    s->is_classification = false;
+    FGI_TRY(for_all_rows(f, collect_labels));
+    if (s->classes.count == 0)
+        return fgi_fail(f->err, FG_EFORMAT,
+                        "%s: column '%s' has no labels: expected lists such as cat;dog",
+                        f->csv->name, s->columns[s->target].name);
+    const fgi_order order = s->has_numeric_classes ? FGI_NUMERIC : FGI_BYTEWISE;
+    s->has_numeric_classes = false;
+    return fgi_values_seal(&s->classes, order) ? FG_OK : fgi_no_memory(f->err);
+}
+
+static fg_status count_lists(fitter *f, size_t row)
+{
+    const fgi_str cell = f->row.cells[f->schema->target];
+    fgi_str rest = cell, first;
+    (void)row;
+    f->lists += fgi_str_next(&rest, f->schema->label_separator, &first) && rest.size > 0;
+    return FG_OK;
+}
+
+static fg_status collect_string(fitter *f, size_t row)
+{
+    const fgi_added added =
+        fgi_values_add(&f->strings, &f->schema->arena, f->row.cells[f->schema->target],
+                       (size_t)f->options->max_categories);
+    (void)row;
+    return added == FGI_NO_MEMORY ? fgi_no_memory(f->err) : FG_OK;
+}
+
+/* Strings with separators are lists of labels if there are fewer labels than strings. */
+static fg_status try_labels(fitter *f)
+{
+    fg_csv_schema *s = f->schema;
+    FGI_TRY(for_all_rows(f, count_lists));
+    if (f->lists == 0)
+        return FG_OK;
+    FGI_TRY(for_all_rows(f, collect_string));
+    const fg_status status = fit_labels(f);
+    s->is_multilabel = status == FG_OK && s->classes.count < f->strings.count;
+    if (status == FG_ENOMEM || s->is_multilabel)
+        return status;
+    *f->err = (fg_error){0}; /* too many labels */
+    s->columns[s->target].seen = (fgi_csv_seen){0};
+    fgi_values_fini(&s->classes);
+    return FG_OK;
+}
+
 /* A few integers that occur often are classes, otherwise it is a regression. */
 static fg_status fit_target(fitter *f)
 {
     fg_csv_schema *schema = f->schema;
     if (schema->target < 0)
+        return FG_OK;
+    if (strcmp(f->options->task, "multilabel") == 0)
+        return fit_labels(f);
+    if (strcmp(f->options->task, "auto") == 0)
+        FGI_TRY(try_labels(f));
+    if (schema->is_multilabel)
         return FG_OK;
     FGI_TRY(for_all_rows(f, measure_target));
     FGI_TRY(judge_target(f));
@@ -561,6 +678,7 @@ fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_spl
     const fg_status status = f.schema != NULL ? fit(&f) : fgi_no_memory(err);
     fgi_csv_row_fini(&f.row);
     fgi_image_places_fini(&f.places);
+    fgi_values_fini(&f.strings);
     if (status != FG_OK) {
         fg_csv_schema_destroy(f.schema);
         return status;

@@ -83,6 +83,9 @@ static bool fill_root(json_t *root, const fg_csv_schema *s)
     if (ok && s->is_classification)
         ok = set(root, "classes", texts_to_json(&s->classes)) &&
              set(root, "numeric_classes", json_boolean(s->has_numeric_classes));
+    if (ok && s->is_multilabel)
+        ok = set(root, "labels", texts_to_json(&s->classes)) &&
+             set(root, "label_separator", json_string(s->label_separator));
     return ok;
 }
 
@@ -134,9 +137,9 @@ static fg_status read_column(json_t *object, fg_csv_schema *s, size_t index, fg_
     if ((c->name = fgi_arena_strdup(&s->arena, name)) == NULL)
         return fgi_no_memory(err);
     size_t k = 0;
-    while (k < 4 && strcmp(kind, fgi_csv_kind_names[k]) != 0)
+    while (k <= FGI_CSV_LABEL && strcmp(kind, fgi_csv_kind_names[k]) != 0)
         k++;
-    if (k == 4)
+    if (k > FGI_CSV_LABEL)
         return fail(err, "a column has an unknown kind");
     c->kind = (fgi_csv_kind)k;
     c->is_number = json_is_true(json_object_get(object, "spreadsheet"));
@@ -196,6 +199,32 @@ static fg_status read_image(json_t *root, fg_csv_schema *s, fg_error *err)
     return FG_OK;
 }
 
+/* Lists in the target, or the columns of the labels. */
+static fg_status read_labels(const json_t *root, fg_csv_schema *s, fg_error *err)
+{
+    const json_t *labels = json_object_get(root, "labels");
+    const char *separator = json_string_value(json_object_get(root, "label_separator"));
+    size_t columns = 0;
+    for (size_t i = 0; i < s->column_count; i++)
+        columns += s->columns[i].kind == FGI_CSV_LABEL;
+    if (labels == NULL && columns == 0)
+        return FG_OK;
+    s->is_multilabel = true;
+    if (separator == NULL || *separator == '\0' || s->is_classification)
+        return fail(err, "labels: expected a label_separator, and no classes");
+    if ((s->label_separator = fgi_arena_strdup(&s->arena, separator)) == NULL)
+        return fgi_no_memory(err);
+    FGI_TRY(get_texts(labels, s, &s->classes, err));
+    if (s->classes.count == 0 || (s->target >= 0) == (columns > 0) || s->target_is_standardized ||
+        (columns > 0 && columns != s->classes.count))
+        return fail(err, "labels: expected a target, or a column for each label");
+    for (size_t i = 0; i < s->column_count; i++)
+        if (s->columns[i].kind == FGI_CSV_LABEL &&
+            fgi_values_find(&s->classes, fgi_str_of(s->columns[i].name)) < 0)
+            return fail(err, "labels: expected a target, or a column for each label");
+    return FG_OK;
+}
+
 static fg_status read_root(json_t *root, fg_csv_schema *s, fg_error *err)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
@@ -236,6 +265,7 @@ static fg_status read_root(json_t *root, fg_csv_schema *s, fg_error *err)
             return fail(err, "expected classes and a target, or neither");
         s->has_numeric_classes = is_numeric != 0;
     }
+    FGI_TRY(read_labels(root, s, err));
     return fgi_csv_schema_finish(s, err);
 }
 

@@ -15,7 +15,7 @@
 /* After MOST_LINES columns, only the numbers of columns of each kind are printed. */
 enum { MOST_LINES = 40, MOST_NAMES = 6, MOST_NAME_COLUMNS = 24 };
 
-const char *const fgi_csv_kind_names[] = {"ignored", "numeric", "categorical", "target"};
+const char *const fgi_csv_kind_names[] = {"ignored", "numeric", "categorical", "target", "label"};
 
 /* ---- warnings -------------------------------------------------------------------------------- */
 
@@ -138,8 +138,10 @@ static void put_range(fgi_buf *out, const fgi_csv_column *c)
 static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_column *c, int width)
 {
     const bool is_target = c->kind == FGI_CSV_TARGET;
-    const char *type = is_target ? (s->is_classification ? "target, classes" : "target, number")
-                                 : fgi_csv_kind_names[c->kind];
+    const char *type = !is_target             ? fgi_csv_kind_names[c->kind]
+                       : s->is_multilabel     ? "target, labels"
+                       : s->is_classification ? "target, classes"
+                                              : "target, number";
     put_name(out, c->name, (size_t)width);
     fgi_buf_puts(out, "  ");
     if (c->kind == FGI_CSV_IGNORED) {
@@ -150,8 +152,10 @@ static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_colum
     fgi_buf_printf(out, "%-15s  %7" PRId64 "  ", type, c->seen.missing);
     if (c->kind == FGI_CSV_CATEGORICAL)
         put_names(out, &c->values);
-    else if (is_target && s->is_classification)
+    else if (is_target && (s->is_classification || s->is_multilabel))
         put_names(out, &s->classes);
+    else if (c->kind == FGI_CSV_LABEL)
+        fgi_buf_puts(out, "0 or 1");
     else
         put_range(out, c);
     fgi_buf_puts(out,
@@ -189,7 +193,7 @@ static void put_pixels(fgi_buf *out, const fg_csv_schema *s, int width)
 /* "... and 745 more columns: 740 numeric, 5 categorical, 0 ignored". */
 static void put_rest(fgi_buf *out, const fg_csv_schema *s, size_t first)
 {
-    size_t count[4] = {0}, all = 0;
+    size_t count[FGI_CSV_LABEL + 1] = {0}, all = 0;
     int64_t missing = 0;
     for (size_t i = first; i < s->column_count; i++) {
         if (is_pixel(s, &s->columns[i]))
@@ -270,7 +274,8 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
         return fgi_fail(err, FG_EINVAL, "csv schema: column %zu does not exist: there are %zu",
                         index, schema->column_count);
     const fgi_csv_column *c = &schema->columns[index];
-    const bool is_classes = c->kind == FGI_CSV_TARGET && schema->is_classification;
+    const bool is_classes =
+        c->kind == FGI_CSV_TARGET && (schema->is_classification || schema->is_multilabel);
     const fgi_values *values = is_classes ? &schema->classes : &c->values;
     const bool has_numbers = c->seen.numbers > 0;
     /* in a numeric column, they are missing */
@@ -291,7 +296,8 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
                            .categories = values->texts,
                            .text_row = c->seen.texts > 0 ? (int64_t)c->seen.text_row + 1 : 0,
                            .text = c->seen.text,
-                           .ignored_because = c->ignored_because};
+                           .ignored_because = c->ignored_because,
+                           .has_lists = c->kind == FGI_CSV_TARGET && schema->is_multilabel};
     return FG_OK;
 }
 

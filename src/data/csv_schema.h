@@ -32,7 +32,8 @@ typedef enum fgi_csv_kind {
     FGI_CSV_IGNORED,
     FGI_CSV_NUMERIC,
     FGI_CSV_CATEGORICAL,
-    FGI_CSV_TARGET
+    FGI_CSV_TARGET,
+    FGI_CSV_LABEL /* 0 or 1: whether a sample has the label with the column's name */
 } fgi_csv_kind;
 extern const char *const fgi_csv_kind_names[]; /* "ignored", "numeric" ... */
 
@@ -76,16 +77,29 @@ struct fg_csv_schema {
     bool no_default_na;          /* only empty cells and those of `na` are missing */
     char decimal;                /* '.' or ',' */
     int64_t target;              /* column, -1: none */
+    bool is_multilabel;          /* the target has lists of labels, or there are FGI_CSV_LABEL */
+    const char *label_separator; /* of these lists: one of these characters; in the arena */
     bool target_is_standardized; /* y is (value - mean) / deviation of the target column */
     fgi_values na;               /* additional strings that mean "missing" */
     bool is_classification, has_numeric_classes;
-    fgi_values classes;
-    int64_t image[3]; /* image[0] is 0 if the features are not an image */
+    fgi_values classes; /* also labels */
+    int64_t image[3];   /* image[0] is 0 if the features are not an image */
     double image_scale;
     int64_t feature_count;
     char *json;
     char *report; /* NULL in a schema that was parsed from JSON */
 };
+
+static inline bool fgi_csv_has_target(const fg_csv_schema *schema)
+{
+    return schema->target >= 0 || schema->is_multilabel;
+}
+
+/* The name of the target, or of the first label. */
+static inline const char *fgi_csv_target_name(const fg_csv_schema *schema)
+{
+    return schema->target >= 0 ? schema->columns[schema->target].name : schema->classes.texts[0];
+}
 
 static inline bool fgi_csv_is_image(const fg_csv_schema *schema) { return schema->image[0] != 0; }
 

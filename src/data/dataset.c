@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
@@ -239,6 +240,7 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
     dataset->groups = gathered->groups;
+    dataset->target = gathered->target;
     dataset->limit_spares = gathered->limit_spares;
     dataset->reads_rows = true;
     dataset->varies = true;
@@ -474,5 +476,74 @@ fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels, fg_e
         return fgi_no_memory(err);
     const fg_status status = read_labels(dataset, room, out_labels, err);
     fgi_free_aligned(room);
+    return status;
+}
+
+/* ---- several labels per sample --------------------------------------------------------------- */
+
+bool fg_dataset_is_multilabel(const fg_dataset *dataset)
+{
+    const fg_type *type = dataset->field_count > 1 ? &dataset->fields[1].type : NULL;
+    return type != NULL && type->dtype == FG_U8 && type->rank == 1 && dataset->class_count > 0 &&
+           type->dim[0] == dataset->class_count;
+}
+
+/* A value of a target as a number; NaN for a dtype that cannot say whether a sample has a label. */
+static double label_value(const fg_type *type, const void *row, int64_t i)
+{
+    switch (type->dtype) {
+    case FG_BOOL:
+    case FG_U8: return ((const uint8_t *)row)[i];
+    case FG_S32: return ((const int32_t *)row)[i];
+    case FG_F32: return (double)((const float *)row)[i];
+    default: return (double)NAN;
+    }
+}
+
+static fg_status add_labels(const fg_dataset *dataset, int64_t index, const void *row,
+                            int64_t *counts, fg_error *err)
+{
+    const fg_type *type = &dataset->fields[1].type;
+    for (int64_t c = 0; c < type->dim[0]; c++) {
+        const double value = label_value(type, row, c);
+        if (!(value >= 0 && value <= 1))
+            return fgi_fail(err, FG_EFORMAT,
+                            "sample %" PRId64 ": label %" PRId64 " is %g: expected 0, or 1 if the "
+                            "sample has it",
+                            index, c, value);
+        counts[c] += value > 0.5;
+    }
+    return FG_OK;
+}
+
+static fg_status count_rows(const fg_dataset *dataset, void *const *row, int64_t *counts,
+                            fg_error *err)
+{
+    for (int64_t i = 0; i < dataset->count; i++) {
+        if (dataset->target != NULL)
+            FGI_TRY(dataset->target(dataset->self, i, row[1], err));
+        else
+            FGI_TRY(fgi_dataset_gather(dataset, 0, &i, 1, row, err));
+        FGI_TRY(add_labels(dataset, i, row[1], counts, err));
+    }
+    return FG_OK;
+}
+
+fg_status fg_dataset_label_counts(const fg_dataset *dataset, int64_t *out_counts, fg_error *err)
+{
+    void *row[FG_MAX_FIELDS] = {NULL};
+    fg_status status = fgi_dataset_check_random(dataset, err);
+    if (status == FG_OK && (dataset->field_count < 2 || dataset->fields[1].type.rank != 1))
+        status = fgi_fail(err, FG_EINVAL,
+                          "the dataset has no labels to count: expected one value for each label "
+                          "as field 1");
+    for (int f = 0; f < dataset->field_count && status == FG_OK; f++) {
+        row[f] = fgi_calloc(1, dataset->row_bytes[f]);
+        status = row[f] != NULL ? FG_OK : fgi_no_memory(err);
+    }
+    if (status == FG_OK)
+        status = count_rows(dataset, row, out_counts, err);
+    for (int f = 0; f < dataset->field_count; f++)
+        fgi_free(row[f]);
     return status;
 }

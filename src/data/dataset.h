@@ -19,6 +19,9 @@ typedef void fgi_prefetch_epoch(void *self, int64_t epoch, const int64_t *indice
  * out_groups[0..count); 0: none. */
 typedef fg_status fgi_list_groups(void *self, int64_t *out_groups, fg_error *err);
 
+/* Writes only the target, field 1, of a sample. */
+typedef fg_status fgi_read_target(void *self, int64_t index, void *out, fg_error *err);
+
 /* Only the samples rows[0..n) may replace damaged ones from now on. */
 typedef fg_status fgi_limit_spares(void *self, const int64_t *rows, size_t n, fg_error *err);
 
@@ -38,6 +41,7 @@ struct fg_dataset {
     fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
     fgi_prefetch_epoch *prefetch;   /* may be NULL */
     fgi_list_groups *groups;        /* NULL: samples have no groups */
+    fgi_read_target *target;        /* NULL: samples are read to get their targets */
     fgi_limit_spares *limit_spares; /* NULL: damaged samples are never replaced */
     const fgi_damage **damage;      /* of the datasets that have the samples; in the arena */
     size_t damage_count;
@@ -95,6 +99,7 @@ typedef struct fgi_gathered {
     fgi_prefetch_epoch *prefetch;
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err);
     fgi_list_groups *groups;
+    fgi_read_target *target;
     void (*destroy)(void *self);
 } fgi_gathered;
 

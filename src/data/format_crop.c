@@ -65,16 +65,21 @@ fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t coun
                     path, names[part]);
 }
 
-void fgi_crop_warn_labels(const fg_format_request *request, const char *path, int64_t count)
+bool fgi_crop_is_multilabel(const fg_format_request *request, const char *path, bool is_given,
+                            int64_t count)
 {
     char shown[FGI_SHOWN_BYTES], line[FGI_SHOWN_BYTES + 160];
+    if (strcmp(request->task, "multilabel") == 0 ||
+        (strcmp(request->task, "auto") == 0 && (is_given || count > 0)))
+        return true;
     if (count == 0)
-        return;
+        return false;
     (void)fgi_snprintf(line, sizeof line,
                        "'%s': %" PRId64 " sample%s several labels: only the first label of each "
-                       "is used, because the classes of a model exclude each other",
+                       "is used; to predict all, set task: multilabel",
                        fgi_shown(path, shown), count, count == 1 ? " has" : "s have");
     fgi_format_say(request, FG_LOG_WARNING, line);
+    return false;
 }
 
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)
@@ -89,8 +94,8 @@ fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_err
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
                             fg_dataset *middle, fg_format_data *out, fg_error *err)
 {
-    const bool by_class =
-        request->stratify && strcmp(request->task, "regression") != 0 && middle->class_count > 0;
+    const bool by_class = request->stratify && strcmp(request->task, "regression") != 0 &&
+                          middle->class_count > 0 && !fg_dataset_is_multilabel(middle);
     const fg_split_options options = {
         .val_fraction = request->val_fraction, .seed = request->split_seed, .stratify = by_class};
     fgi_split split;
@@ -148,6 +153,8 @@ static fg_status open_val(const part *train, fg_format_request request, fg_forma
     request.part = FG_PART_VAL;
     request.class_names = out->samples->class_names;
     request.class_count = request.class_names != NULL ? out->samples->class_count : 0;
+    if (strcmp(request.task, "auto") == 0)
+        request.task = fg_dataset_is_multilabel(out->samples) ? "multilabel" : "classification";
     fg_status status = part_open(&val, &request, err);
     if (status == FG_OK)
         status = val.source->create(val.self, false, true, &out->val, err);

@@ -77,8 +77,11 @@ fg_images_options fgi_crop_options(const fgi_crop *o, const fg_type *input, bool
 /* FG_EINVAL if a source whose samples have splits has none (`count`) for the part. */
 fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t count, fg_error *err);
 
-/* Warns if `count` samples of the source have several labels. */
-void fgi_crop_warn_labels(const fg_format_request *request, const char *path, int64_t count);
+/* Whether the samples of the source have several labels: as request->task says; if that is auto,
+ * because the options say so, or `count` samples have several. Warns if it is false, and some
+ * have. */
+bool fgi_crop_is_multilabel(const fg_format_request *request, const char *path, bool is_given,
+                            int64_t count);
 
 /* Appends a hint to the error if `applies`; returns its status. */
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err);

@@ -102,6 +102,11 @@ static const fg_option options[] = {
                  "The file, plain or gzip."),
     FG_OPTION_AS("target", csv_format, csv.target, STRING, NULL, NULL, "price",
                  "The column to predict. Default: the last one."),
+    FG_OPTION_AS(
+        "label_columns", csv_format, csv.label_columns, STRINGS, "[]", NULL, "[rain, snow, wind]",
+        "Columns of 0 and 1 to predict, one for each label, instead of a target: a row may "
+        "have several labels, or none."),
+    FGI_OPTION_LABEL_SEPARATOR(csv_format, csv.label_separator),
     FG_OPTION_AS("val", csv_format, paths[FG_PART_VAL], STRING, NULL, NULL, "data/val.csv",
                  "A file with validation rows."),
     FG_OPTION_AS("test", csv_format, paths[FG_PART_TEST], STRING, NULL, NULL, "data/test.csv",
@@ -159,6 +164,7 @@ const fg_format_entry fgi_csv_row = {
               .spellings = "tsv",
               FG_OPTIONS(options, csv_format)},
     .files = {.train = "path", .val = "val", .test = "test", .predict = "predict"},
-    .fitted = "target|ignore|categorical|numeric|na_values|keep_default_na|decimal|normalize",
+    .fitted = "target|label_columns|label_separator|ignore|categorical|numeric|na_values|keep_"
+              "default_na|decimal|normalize",
     .has_schema = true,
     .load = load_part};

@@ -30,6 +30,7 @@ typedef struct source {
     const fg_format_request *request;
     fg_catalog *catalog;
     uint8_t *splits; /* 1: the sample belongs to the part */
+    bool is_multilabel;
     fgi_image_listener listener;
 } source;
 
@@ -68,7 +69,9 @@ static fg_status choose(source *s, bool *out_has_val, fg_error *err)
     return FG_OK;
 }
 
-static fg_status warn_of_labels(const source *s, fg_error *err)
+/* Whether the task is to predict several labels per sample: as the request says, or else because
+ * samples have several. */
+static fg_status look_at_labels(source *s, fg_error *err)
 {
     fg_catalog_item item;
     int64_t several = 0;
@@ -76,7 +79,8 @@ static fg_status warn_of_labels(const source *s, fg_error *err)
         FGI_TRY(fg_catalog_item_at(s->catalog, i, &item, err));
         several += s->splits[i] != 0 && item.label_count > 1;
     }
-    fgi_crop_warn_labels(s->request, s->catalog->path, several);
+    s->is_multilabel = fgi_crop_is_multilabel(s->request, s->catalog->path,
+                                              s->own->catalog.label_columns.count > 0, several);
     return FG_OK;
 }
 
@@ -85,8 +89,9 @@ static bool is_pack(const char *path) { return fgi_ends_with(path, ".pack"); }
 /* Strings that are empty are not given. */
 static void drop_empty(fg_catalog_options *o)
 {
-    const char **const strings[] = {&o->root,         &o->suffix,       &o->path_column,
-                                    &o->label_column, &o->split_column, &o->group_column};
+    const char **const strings[] = {&o->root,         &o->suffix,        &o->path_column,
+                                    &o->label_column, &o->labels_column, &o->label_separator,
+                                    &o->split_column, &o->group_column};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
         if (*strings[i] != NULL && **strings[i] == '\0')
             *strings[i] = NULL;
@@ -143,7 +148,7 @@ static fg_status source_open(void *self, const void *own, const fg_format_reques
     if (status == FG_OK)
         status = choose(out, out_has_val, err);
     if (status == FG_OK)
-        status = warn_of_labels(out, err);
+        status = look_at_labels(out, err);
     if (status == FG_OK && request->say != NULL)
         status = fg_catalog_describe(out->catalog, request->say, request->say_self, err);
     return status;
@@ -160,6 +165,7 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
     options.splits = s->splits;
     options.split = 1;
     options.no_labels = !s->request->needs_target;
+    options.multilabel = s->is_multilabel;
     options.skip_damaged = is_training && own->crop.damaged == FGI_DAMAGED_SKIP;
     options.check = is_fit && own->check != CHECK_NEVER;
     options.check_decodes = own->check == CHECK_DECODE;
@@ -204,6 +210,12 @@ static const fg_option options[] = {
     LIST_OPTION(path_column, "image_id",
                 "Column of a list with the names of the files. Default: path, or else file_name."),
     LIST_OPTION(label_column, "breed", "Column of a list with the classes. Default: label."),
+    LIST_OPTION(labels_column, "tags",
+                "Column of a list with several classes per image, as in cat;dog. Default: labels."),
+    FG_OPTION_AS("label_columns", images, catalog.label_columns, STRINGS, "[]", NULL, "[cat, dog]",
+                 "Columns of a list that are 0 or 1, one for each class: an image may have several "
+                 "classes, or none."),
+    FGI_OPTION_LABEL_SEPARATOR(images, catalog.label_separator),
     LIST_OPTION(split_column, "part",
                 "Column of a list with the split: train, val or test. Default: split."),
     LIST_OPTION(group_column, "patient",
@@ -212,7 +224,8 @@ static const fg_option options[] = {
     FG_OPTION(images, source_options, STRING_MAP, "{}", NULL,
               "{path_column: file, label_column: class}",
               "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
-              "split_column, group_column, root, suffix, delimiter. tar: label_member. TFRecord: "
+              "label_columns, label_separator, split_column, group_column, root, suffix, "
+              "delimiter. tar: label_member. TFRecord: "
               "image_feature, label_feature, text_feature, name_feature. Folders: "
               "no_split_folders."),
     FGI_OPTIONS_CROP,

@@ -31,7 +31,7 @@ typedef struct part {
     const fg_format_request *request;
     fg_pack *pack;
     const char *path;
-    bool has_splits;
+    bool has_splits, is_multilabel;
 } part;
 
 static const uint8_t split_of[] = {
@@ -53,8 +53,8 @@ static fg_status look_at_splits(part *p, bool *out_has_val, fg_error *err)
 /* Whether the part is only some of the records. */
 static bool is_split(const part *p) { return p->has_splits && p->request->part != FG_PART_PREDICT; }
 
-/* Warns about samples of the part that have several labels. */
-static fg_status warn_of_labels(const part *p, fg_error *err)
+/* Whether the task is to predict several labels per sample. */
+static fg_status look_at_labels(part *p, fg_error *err)
 {
     const fg_format_request *request = p->request;
     fgi_pack_columns columns = {0};
@@ -67,7 +67,7 @@ static fg_status warn_of_labels(const part *p, fg_error *err)
             (!is_split(p) || columns.split[at] == split_of[request->part]))
             several += columns.labels_start[at + 1] > columns.labels_start[at] + 1;
     }
-    fgi_crop_warn_labels(request, p->path, several);
+    p->is_multilabel = fgi_crop_is_multilabel(request, p->path, false, several);
     return FG_OK;
 }
 
@@ -89,7 +89,7 @@ static fg_status part_open(void *self, const void *own, const fg_format_request 
         return fgi_crop_hint(status, has_images(out->path),
                              "to read image files, set data.format to images", err);
     FGI_TRY(look_at_splits(out, out_has_val, err));
-    return warn_of_labels(out, err);
+    return look_at_labels(out, err);
 }
 
 static void part_close(void *self) { fg_pack_close(((part *)self)->pack); }
@@ -141,6 +141,7 @@ static fg_status create(const void *self, bool is_training, bool is_fit, fg_data
                                  .keep_planes = true,
                                  .preload_bytes = preload_bytes(p->own->preload)};
     o.images.no_labels = !r->needs_target;
+    o.images.multilabel = p->is_multilabel;
     if (is_training && p->own->crop.damaged == FGI_DAMAGED_SKIP)
         o.bad = FG_PACK_BAD_SKIP;
     if (is_split(p)) {

@@ -20,6 +20,10 @@ void fgi_format_say(const fg_format_request *request, fg_log_level level, const 
     FG_OPTION_AS("predict", type, paths[FG_PART_PREDICT], STRING, NULL, NULL, "data/new.csv",      \
                  "New samples for `predict`; targets are not read. Default: the test data, or "    \
                  "else the validation data.")
+#define FGI_OPTION_LABEL_SEPARATOR(type, member)                                                   \
+    FG_OPTION_AS("label_separator", type, member, STRING, "\";|\"", NULL, "\" \"",                 \
+                 "What separates the labels of a sample in one cell, as in cat;dog: any of these " \
+                 "characters.")
 #define FGI_OPTION_IMAGE(type)                                                                     \
     FG_OPTION(type, image, INTS, "[]", "1..65536", "[28, 28, 1]",                                  \
               "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an "   \

@@ -44,6 +44,27 @@ static fg_status read_file(images *s, fgi_image_worker *w, int64_t index, fg_cat
     return FG_OK;
 }
 
+/* The class index, or u8[C] of all labels. */
+static void put_target(const images *s, const fg_catalog_item *item, void *out)
+{
+    if (!s->rule.options.multilabel) {
+        *(int32_t *)out = item->label;
+        return;
+    }
+    memset(out, 0, (size_t)fg_catalog_class_count(s->catalog));
+    for (uint32_t i = 0; i < item->label_count; i++)
+        ((uint8_t *)out)[item->labels[i]] = 1;
+}
+
+static fg_status images_target(void *self, int64_t index, void *out, fg_error *err)
+{
+    const images *s = self;
+    fg_catalog_item item;
+    FGI_TRY(fg_catalog_item_at(s->catalog, item_at(s, index), &item, err));
+    put_target(s, &item, out);
+    return FG_OK;
+}
+
 static fg_status read_sample(images *s, fgi_image_worker *w, int64_t epoch, int64_t index,
                              void *const *out_fields, fg_error *err)
 {
@@ -52,7 +73,7 @@ static fg_status read_sample(images *s, fgi_image_worker *w, int64_t epoch, int6
     FGI_TRY(read_file(s, w, index, &item, name, err));
     const fgi_encoded_image encoded = {.name = name, .data = w->bytes.data, .size = w->bytes.size};
     if (s->has_labels)
-        *(int32_t *)out_fields[1] = item.label;
+        put_target(s, &item, out_fields[1]);
     FGI_TRY_CTX(fgi_image_rule_decode(&s->rule, w, &encoded, epoch, index, out_fields[0], err), err,
                 "'%.160s'", s->catalog->path);
     if (w->decoder->warning[0] != '\0')
@@ -182,13 +203,14 @@ static fg_status check_labels(const images *s, fg_error *err)
 {
     char name[FGI_SHOWN_BYTES];
     fg_catalog_item item;
-    for (int64_t i = 0; s->has_labels && i < s->count; i++) {
+    for (int64_t i = 0; s->has_labels && !s->rule.options.multilabel && i < s->count; i++) {
         FGI_TRY(fg_catalog_item_at(s->catalog, item_at(s, i), &item, err));
         if (item.label >= 0)
             continue;
         (void)fg_catalog_escape(item.name, name, sizeof(name));
         return fgi_fail(err, FG_EINVAL,
-                        "'%s' has no label, but other samples have one: expected a label for each",
+                        "'%s' has no label, but other samples have one: expected a label for "
+                        "each\nif samples may have several labels, or none, set task: multilabel",
                         name);
     }
     return FG_OK;
@@ -326,6 +348,7 @@ static fg_status add_functions(images *s, fg_dataset **out, fg_error *err)
     fg_dataset *dataset = *out;
     dataset->varies = fgi_image_rule_is_random(&s->rule);
     dataset->groups = images_groups;
+    dataset->target = images_target;
     dataset->limit_spares = images_limit;
     return fgi_dataset_finish(out, fgi_dataset_has_damage(dataset, &s->damaged.noted, err));
 }
@@ -352,8 +375,10 @@ fg_status fgi_images_create(fg_catalog *catalog, const fg_images_options *option
         return status;
     }
     const fg_images_options *o = &s->rule.options;
-    const fg_field fields[] = {{"image", {FG_U8, 3, {o->height, o->width, o->channels}}},
-                               {"label", {FG_S32, 0, {0}}}};
+    fg_field fields[] = {{"image", {FG_U8, 3, {o->height, o->width, o->channels}}},
+                         {"label", {FG_S32, 0, {0}}}};
+    if (o->multilabel)
+        fields[1] = (fg_field){"labels", {FG_U8, 1, {fg_catalog_class_count(catalog)}}};
     const fg_dataset_spec spec = {.count = s->count,
                                   .fields = fields,
                                   .field_count = s->has_labels ? 2 : 1,

@@ -184,7 +184,8 @@ static fg_status check_label(const fgi_pack_samples *s, int64_t record, int32_t 
     if (label == FG_PACK_NO_LABEL)
         return fgi_fail(err, FG_EINVAL,
                         "%s has no label, but the pack has classes: expected a label for each "
-                        "sample",
+                        "sample\nif samples may have several labels, or none, set task: "
+                        "multilabel",
                         record_name(s, record, name));
     return fgi_fail(err, FG_EFORMAT,
                     "%s has label %" PRId32 ", but the pack has %" PRId64 " class%s",
@@ -209,6 +210,35 @@ static fg_status list_classes(const fgi_pack_samples *s, const char ***out, int6
     for (int64_t i = 0; *out != NULL && i < count; i++)
         (*out)[i] = is_mapped ? o->class_names[i] : fg_pack_class_name(s->pack, i);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+/* The target of a record: a class index, or u8[C] of all labels. */
+static fg_status put_target(const fgi_pack_samples *s, int64_t record, const fg_pack_entry *entry,
+                            void *out, fg_error *err)
+{
+    const bool is_list = entry->label_count > 0;
+    const int32_t *labels = is_list ? entry->labels : &entry->label;
+    const size_t count = is_list ? entry->label_count : entry->label != FG_PACK_NO_LABEL;
+    if (!s->options.images.multilabel) {
+        *(int32_t *)out = class_of(s, entry->label);
+        return FG_OK;
+    }
+    memset(out, 0, s->row_bytes[s->label_field]);
+    for (size_t i = 0; i < count; i++) {
+        FGI_TRY(check_label(s, record, labels[i], err));
+        ((uint8_t *)out)[class_of(s, labels[i])] = 1;
+    }
+    return FG_OK;
+}
+
+static fg_status samples_target(void *self, int64_t index, void *out, fg_error *err)
+{
+    const fgi_pack_samples *s = self;
+    fg_pack_entry entry;
+    const int64_t record = first_record(s, index);
+    FGI_TRY(fg_pack_entry_at(s->pack, record, &entry, err));
+    FGI_TRY(put_target(s, record, &entry, out, err));
+    return fg_pack_intact(s->pack, err);
 }
 
 static fg_status samples_labels(void *self, int32_t *out_labels, fg_error *err)
@@ -269,7 +299,7 @@ static fg_status read_record(fgi_pack_samples *s, fgi_image_worker *worker, fgi_
     (void)fgi_load_enter(FGI_LOAD_COPY);
     sample->data = data;
     if (s->label_field >= 0)
-        *(int32_t *)out_fields[s->label_field] = class_of(s, sample->entry.label);
+        FGI_TRY(put_target(s, sample->record, &sample->entry, out_fields[s->label_field], err));
     worker->decoder->warning[0] = '\0';
     FGI_TRY(s->kind->read(s, worker, sample, out_fields, err));
     if (worker->decoder->warning[0] != '\0') {
@@ -514,7 +544,7 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
     FGI_TRY(make_bits(s, err));
     FGI_TRY(map_classes(s, err));
     FGI_TRY(choose_samples(s, err));
-    FGI_TRY(check_records(s, has_labels, err));
+    FGI_TRY(check_records(s, has_labels && !s->options.images.multilabel, err));
     if (s->kind == NULL) /* there is no record */
         s->kind = info->field_count > 0 ? &fgi_array_samples : &fgi_image_samples;
     if (s->kind->prepare != NULL)
@@ -552,7 +582,9 @@ static fg_status describe(fgi_pack_samples *s, bool has_labels, fg_field fields[
                         fg_pack_path(s->pack, 0), count);
     if (has_labels) {
         s->label_field = count;
-        fields[count++] = (fg_field){"label", {.dtype = FG_S32}};
+        const int64_t classes = s->class_of != NULL ? s->options.class_count : info->class_count;
+        fields[count++] = s->options.images.multilabel ? (fg_field){"labels", {FG_U8, 1, {classes}}}
+                                                       : (fg_field){"label", {.dtype = FG_S32}};
     }
     for (int f = 0; f < count; f++)
         s->row_bytes[f] = fg_type_bytes(&fields[f].type);
@@ -569,6 +601,8 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
                                    .prefetch = samples_prefetch,
                                    .labels = samples_labels,
                                    .groups = samples_groups,
+                                   .target =
+                                       take_s->options.images.multilabel ? samples_target : NULL,
                                    .destroy = samples_destroy};
     const bool has_labels =
         fg_pack_info_of(take_s->pack)->class_count > 0 && !take_s->options.images.no_labels;

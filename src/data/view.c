@@ -78,6 +78,12 @@ static fg_status view_groups(void *self, int64_t *out_groups, fg_error *err)
     return status;
 }
 
+static fg_status view_target(void *self, int64_t index, void *out, fg_error *err)
+{
+    const fgi_view *v = self;
+    return v->parent->target(v->parent->self, sample_at(v, index), out, err);
+}
+
 static const char *view_name(void *self, int64_t index)
 {
     const fgi_view *v = self;
@@ -105,6 +111,7 @@ fg_status fgi_view_create(fgi_view *take_view, fg_dataset **out, fg_error *err)
         .prefetch = parent->prefetch != NULL ? view_prefetch : NULL,
         .labels = is_fixed && has_labels ? view_labels : NULL,
         .groups = is_fixed && parent->groups != NULL ? view_groups : NULL,
+        .target = is_fixed && parent->target != NULL ? view_target : NULL,
         .destroy = fgi_view_destroy};
     FGI_TRY(fgi_dataset_derive(&functions, v, parent, v->count, out, err));
     (*out)->is_drawn = (*out)->is_drawn || v->is_drawn;

@@ -6,6 +6,8 @@
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_cross_entropy_row)                                                                     \
     ROW(fgi_focal_row)                                                                             \
+    ROW(fgi_bce_with_logits_row)                                                                   \
+    ROW(fgi_sigmoid_focal_row)                                                                     \
     ROW(fgi_mse_row)                                                                               \
     ROW(fgi_l1_row)                                                                                \
     ROW(fgi_huber_row)                                                                             \

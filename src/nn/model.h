@@ -13,7 +13,8 @@ extern const fg_entry *const fgi_loss_rows[];
 extern const size_t fgi_loss_row_count;
 extern const fg_model_entry fgi_linear_row;
 extern const fg_loss_entry fgi_cross_entropy_row, fgi_focal_row, fgi_l1_row, fgi_huber_row,
-    fgi_smooth_l1_row, fgi_quantile_row, fgi_kl_div_row;
+    fgi_smooth_l1_row, fgi_quantile_row, fgi_kl_div_row, fgi_bce_with_logits_row,
+    fgi_sigmoid_focal_row;
 
 /* The label of positions of a sequence that cross_entropy leaves out. */
 enum { FGI_NO_LABEL = -100 };

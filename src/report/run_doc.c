@@ -429,6 +429,7 @@ static void put_stages(fgi_doc *d, json_t *stages)
 /* ---- the report ------------------------------------------------------------------------------ */
 
 static const fgi_field run_cards[] = {
+    FGI_FIELD("task", "task", FGI_WORDS),
     FGI_FIELD("wall time", "seconds", FGI_TIME),
     FGI_FIELD("steps", "steps", FGI_NUMBER),
     FGI_FIELD("epochs", "epochs", FGI_NUMBER),

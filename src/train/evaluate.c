@@ -64,6 +64,15 @@ static fg_status rank(fgi_stage *stage, fgi_windows *windows, fg_error *err)
     return fgi_sample_rows_rank(&stage->rows, stage->metrics.is_multilabel, windows->ranked, err);
 }
 
+/* Moves the counts of labels to the rows of the evaluation. */
+static void keep_label_sums(fgi_stage *stage, fgi_windows *windows)
+{
+    fgi_free(stage->rows.label_sums);
+    stage->rows.label_sums = windows->class_sum;
+    stage->rows.label_count = windows->class_sum != NULL ? stage->metrics.classes : 0;
+    windows->class_sum = NULL;
+}
+
 fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[kind];
@@ -90,6 +99,8 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
         fgi_stage_drop_sums(stage);
     if (status != FG_OK || trainer->call.is_stopping)
         fgi_sample_rows_clear(&stage->rows);
+    else if (stage->metrics.is_multilabel)
+        keep_label_sums(stage, &windows);
     stage->rows.step = trainer->cursor.step;
     fgi_windows_fini(&windows);
     if (status == FG_OK && !trainer->call.is_stopping)
@@ -184,8 +195,10 @@ fg_status fg_trainer_evaluation(fg_trainer *trainer, bool is_test, const fg_eval
                                           .samples = rows->samples,
                                           .worst = rows->worst,
                                           .worst_count = rows->worst_count,
-                                          .class_count = rows->class_count,
-                                          .confusion = rows->confusion};
+                                          .class_count = rows->label_count > 0 ? rows->label_count
+                                                                               : rows->class_count,
+                                          .confusion = rows->confusion,
+                                          .label_sums = rows->label_sums};
     *out = rows->samples > 0 ? &trainer->evaluation : NULL;
     return FG_OK;
 }
@@ -278,7 +291,8 @@ static fg_status pass_rows(const prediction *p, const rows *r, const fg_progress
                                         .first = r->first,
                                         .dataset = p->dataset,
                                         .class_names = p->task->class_names,
-                                        .class_count = p->task->class_count};
+                                        .class_count = p->task->class_count,
+                                        .is_multilabel = p->task->is_multilabel};
     if (p->write != NULL && r->type.dim[0] > 0) {
         fg_error local = {0};
         const fg_status status = p->write(p->self, &r->type, r->host, r->first, &local);

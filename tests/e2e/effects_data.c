@@ -7,11 +7,40 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <fulgurite/ckpt.h>
 
 static void write_text(const char *folder, const char *name, const char *text)
 {
     if (text != NULL)
         fgt_write(fgt_path(folder, name), text, strlen(text));
+}
+
+/* Of 4 samples with the labels cat (2) and dog (3), whose logits are 0, the loss is e->value ln 2:
+ * rows of a table, or images of one pixel. */
+static void labels(const effect *e, const char *folder)
+{
+    static const char tags[] = "path,n,x,y,cat,dog,tags,words\np0.pgm,1,1,2,1,1,cat;dog,dog cat\n"
+                               "p1.pgm,2,3,1,0,1,dog,dog\np2.pgm,3,2,5,0,0,,\n"
+                               "p3.pgm,4,4,4,1,1,dog|cat,cat dog\n";
+    const bool is_image = strstr(e->arguments, "images") != NULL;
+    const float zeros[4] = {0};
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "fc.weight", .type = {FG_F32, 2, {2, is_image ? 1 : 2}}, .data = zeros},
+        {.name = "fc.bias", .type = {FG_F32, 1, {2}}, .data = zeros},
+    };
+    fg_error err = {0};
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "w.safetensors"), tensors, 2, NULL, &err));
+    write_text(folder, "tags.csv", tags);
+    for (int i = 0; i < 4; i++) {
+        char name[] = "p0.pgm";
+        name[1] = (char)('0' + i);
+        write_text(folder, name, "P2 1 1 9 4\n");
+    }
+    const json_t *s = effects_fit(0, folder,
+                                  "--model.name=linear --model.weights=w.safetensors " EFFECTS_STILL
+                                  "--trainer.batch_size=4 %s",
+                                  e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"), e->value * log(2), 1e-6, 0);
 }
 
 /* Losses of training and validation on the rows that are expected. */
@@ -186,7 +215,11 @@ static void predicted(const effect *e, const char *folder)
 }
 
 /* File layouts of a table, each with the resulting rows. */
-#define CSV "--data.format=csv --data.path=t.csv "
+#define CSV  "--data.format=csv --data.path=t.csv "
+#define TAGS "--task=multilabel --data.format=csv --data.path=tags.csv "
+#define IMAGES                                                                                     \
+    "--task=multilabel --data.format=images --data.train=tags.csv --data.size=1 "                  \
+    "--data.channels=1 "
 #define RAW CSV "--data.normalize=false "
 #define TWO_ROWS                                                                                   \
     {                                                                                              \
@@ -203,6 +236,26 @@ const effect effects_data[] = {
     {"data.format", "--data.format=cifar10", published},
     {"data.format", "--data.format=cifar100", cifar100, .says = "f32[100]"},
     {"data.labels", "--data.format=cifar100 --data.labels=coarse", cifar100, .says = "f32[20]"},
+    {"loss.pos_weight",
+     TAGS "--data.target=tags --data.ignore=[path,n,cat,dog,words] "
+          "--loss.pos_weight=balanced",
+     labels, .value = (2 + 2 + 3 / 3.0 + 1) / 8},
+    {"loss.alpha",
+     TAGS "--data.target=tags --data.ignore=[path,n,cat,dog,words] "
+          "--loss.name=sigmoid_focal --loss.alpha=0.25",
+     labels, .value = 0.25 * (5 * 0.25 + 3 * 0.75) / 8},
+    {"data.label_columns",
+     TAGS "--data.label_columns=[dog,cat] --data.ignore=[path,n,tags,words] "
+          "--loss.pos_weight=[3,0.5]",
+     labels, .value = (3 * 3 + 1 + 2 * 0.5 + 2) / 8},
+    {"data.label_separator",
+     TAGS "--data.target=words --data.ignore=[path,n,cat,dog,tags] "
+          "'--data.label_separator=\" \"' --loss.pos_weight=[3,0.5]",
+     labels, .value = (2 * 3 + 2 + 3 * 0.5 + 1) / 8},
+    {"data.labels_column", IMAGES "--data.labels_column=tags --loss.pos_weight=[3,0.5]", labels,
+     .value = (2 * 3 + 2 + 3 * 0.5 + 1) / 8},
+    {"data.label_columns", IMAGES "--data.label_columns=[dog,cat] --loss.pos_weight=[3,0.5]",
+     labels, .value = (3 * 3 + 1 + 2 * 0.5 + 2) / 8},
     {"data.path", RAW MOST_CLASSES "--data.path=v.csv", losses, .val = "a,b,y\n1,2,0\n3,5,1\n",
      .expected = {TWO_ROWS}},
     {"data.length", "--data.format=text --data.path=t.csv --data.text=a --data.length=9", losses,

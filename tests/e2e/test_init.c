@@ -70,6 +70,19 @@ static void a_csv_with_a_header(void **state)
     with_another_target(folder);
 }
 
+static void a_csv_with_several_labels(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    write_text(folder, "tags.csv", "x,tags,a,b\n1,a;b,1,1\n2,b,0,1\n3,,0,0\n4,a,1,0\n");
+    const outcome *o = program_gives(0, folder, "init tags.csv --target=tags -o -");
+    contains(o->out, "# inferred, check it: a column of lists of labels, 2 distinct labels\n"
+                     "task: multilabel\n");
+    lacks(o->out, "missing:");
+    o = program_gives(0, folder, "init tags.csv --target=a,b -o -");
+    contains(o->out, "\ntask: multilabel\n");
+    contains(o->out, "  label_columns: [\"a\", \"b\"] ");
+}
+
 static void existing_files_stay(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -360,6 +373,7 @@ static void what_is_no_data(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_csv_with_a_header),
+    cmocka_unit_test(a_csv_with_several_labels),
     cmocka_unit_test(existing_files_stay),
     cmocka_unit_test(an_export_of_a_spreadsheet),
     cmocka_unit_test(a_class_named_none),

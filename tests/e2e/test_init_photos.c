@@ -302,6 +302,30 @@ static void a_list_may_lack_files(void **state)
             "exist\n");
 }
 
+static void lists_of_several_labels(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "images", 5, 20, 20, 3);
+    write_text(folder, "many.tsv",
+               "path\tlabels\nimages/0.png\ta;b\nimages/1.png\tb\nimages/2.png\t\n"
+               "images/3.png\ta\n");
+    const outcome *o = program_gives(0, folder, "init many.tsv -o -");
+    contains(o->out, "# detected: 4 training labels of 2 classes: a 2, b 2\n");
+    contains(o->out, "# detected: 1 image has several labels\n\ntask: multilabel\n");
+    write_text(folder, "tags.csv",
+               "image,tags\nimages/0.png,a b\nimages/1.png,b\nimages/2.png,a\n"
+               "images/3.png,b a\nimages/4.png,\n");
+    o = program_gives(0, folder, "init tags.csv -o -");
+    contains(o->out, "\n  labels_column: \"tags\" ");
+    contains(o->out, "\n  label_separator: \" \" ");
+    write_text(folder, "hot.csv",
+               "image,a,b,n\nimages/0.png,1,1,7\nimages/1.png,0,0,8\nimages/2.png,0,1,9\n");
+    o = program_gives(0, folder, "init hot.csv -o -");
+    contains(o->out, "\ntask: multilabel\n");
+    contains(o->out, "\n  label_columns: [\"a\", \"b\"] ");
+}
+
 static void lists_and_archives(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -686,6 +710,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(splits),
     cmocka_unit_test(a_list_may_lack_files),
     cmocka_unit_test(lists_and_archives),
+    cmocka_unit_test(lists_of_several_labels),
     cmocka_unit_test(kaggle),
     cmocka_unit_test(numbered_files),
     cmocka_unit_test(numbered_files_train),

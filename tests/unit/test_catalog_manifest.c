@@ -179,6 +179,29 @@ static void several_labels_are_lists(void **state)
                    "class -\nclass -\nclass -\nclass -\n");
 }
 
+static void several_labels_have_other_forms(void **state)
+{
+    static const char *const columns[] = {"dog", "1"}, *const wrong[] = {"dog", "cot"};
+    const fg_catalog_options spaces = {.labels_column = "label", .label_separator = " ,"},
+                             hot = {.label_columns = {columns, 2}};
+    (void)state;
+    fgt_catalog_is(manifest("s.csv", "path,label\na.jpg,red tall\nb c.jpg,\n"
+                                     "sub/d.bin,\"tall,blue\"\n"),
+                   &spaces,
+                   "a.jpg 1,2 [A]\nb c.jpg [B]\nsub/d.bin 2,0 [D]\n"
+                   "class blue\nclass red\nclass tall\n");
+    const char *list = manifest("h.csv", "path,1,cat,label,dog\na.jpg,1,1,x,0\nb c.jpg,0,0,x,0\n"
+                                         "sub/d.bin,1.0,0,x,1\n");
+    fgt_catalog_is(list, &hot, "a.jpg 1 [A]\nb c.jpg [B]\nsub/d.bin 0,1 [D]\nclass dog\nclass 1\n");
+    fgt_catalog_fails(list, &(fg_catalog_options){.label_columns = {wrong, 2}}, FG_EFORMAT,
+                      "PATH:1: there is no column 'cot'; did you mean 'cat'?\ndata.label_columns "
+                      "lists the columns of 0 and 1 that are labels");
+    fgt_catalog_fails(manifest("h.csv", "path,1,dog\na.jpg,1,-1\n"), &hot, FG_EFORMAT,
+                      "PATH:2: column 'dog': expected 0 or 1, got '-1'");
+    fgt_catalog_fails(manifest("s.csv", "path,labels\na.jpg,x;y;x\n"), NULL, FG_EFORMAT,
+                      "PATH:2: the label 'x' occurs twice");
+}
+
 static void json_distinguishes_names_and_indices(void **state)
 {
     (void)state;
@@ -504,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(missing_files_are_said_together),
     cmocka_unit_test(absolute_paths_are_allowed),
     cmocka_unit_test(several_labels_are_lists),
+    cmocka_unit_test(several_labels_have_other_forms),
     cmocka_unit_test(json_distinguishes_names_and_indices),
     cmocka_unit_test(a_line_names_the_classes),
     cmocka_unit_test(missing_files_are_reported_with_the_line),

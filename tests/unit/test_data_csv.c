@@ -753,7 +753,8 @@ static void wrong_options_are_named(void **state)
     csv_expect_error(text, &(fg_csv_options){.categorical = {names, 1}}, FG_ENOTFOUND,
                      "t.csv:1: no column 'hight' (categorical)\ndid you mean 'height'?");
     csv_expect_error(text, &(fg_csv_options){.task = "guess"}, FG_EINVAL,
-                     "task is 'guess': expected 'classification', 'regression' or 'auto'");
+                     "task is 'guess': expected 'classification', 'multilabel', 'regression' or "
+                     "'auto'");
     csv_expect_error(text, &(fg_csv_options){.missing = "drop"}, FG_EINVAL,
                      "missing is 'drop': expected 'error' or 'mean'");
     csv_expect_error(text, &(fg_csv_options){.unknown = "one"}, FG_EINVAL,

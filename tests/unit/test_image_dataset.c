@@ -569,7 +569,8 @@ static void a_sample_without_a_label_is_named(void **state)
     fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "list.csv"), NULL, &catalog, &err));
     assert_int_equal(fg_images_create(catalog, NULL, &dataset, &err), FG_EINVAL);
     assert_string_equal(err.message, "'photos/dog/d.jpg' has no label, but other samples have one: "
-                                     "expected a label for each");
+                                     "expected a label for each\nif samples may have several "
+                                     "labels, or none, set task: multilabel");
     assert_null(dataset);
     fgt_ok(fg_images_create(catalog, &(fg_images_options){.no_labels = true}, &dataset, &err));
     assert_int_equal(fg_dataset_field_count(dataset), 1);

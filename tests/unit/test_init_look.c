@@ -357,7 +357,7 @@ static void put_table_found(fgi_buf *out, const init_table *t)
 {
     char reason[128];
     bool is_sure = false;
-    const bool is_class = init_table_has_classes(t, &is_sure, reason, sizeof reason);
+    const char *task = init_table_task(t, &is_sure, reason, sizeof reason);
     fgi_buf_printf(out, "'%c'%s %zu x %zu", t->delimiter, t->delimiter_is_sure ? "" : "?", t->rows,
                    t->column_count);
     if (t->decimal != '.')
@@ -367,7 +367,8 @@ static void put_table_found(fgi_buf *out, const init_table *t)
     fgi_buf_printf(out, "%s; %s: %s%s; %s%s: %s", t->keeps_words ? " words" : "",
                    t->columns[t->target].name, t->is_target_given ? "given" : t->target_reason,
                    t->is_target_given || t->target_is_sure ? "" : "?",
-                   is_class ? "classes" : "numbers", is_sure ? "" : "?", reason);
+                   strcmp(task, "regression") == 0 ? "numbers" : "classes", is_sure ? "" : "?",
+                   reason);
     put_columns(out, t, false);
     put_columns(out, t, true);
 }

@@ -523,7 +523,8 @@ static void records_that_do_not_fit_are_named(void **state)
     assert_int_equal(try_open(write_two(FG_PACK_RAW_RGB, -1, 1), NULL, &dataset), FG_EINVAL);
     fgt_message_is(err.message,
                    "~/two.pack: record 1 ('two') has no label, but the pack has classes: "
-                   "expected a label for each sample");
+                   "expected a label for each sample\nif samples may have several labels, or none, "
+                   "set task: multilabel");
     assert_int_equal(try_open(write_two(FG_PACK_RAW_RGB, 1, 1), NULL, &dataset), FG_EFORMAT);
     fgt_message_is(err.message,
                    "~/two.pack: record 1 ('two') has label 1, but the pack has 1 class");

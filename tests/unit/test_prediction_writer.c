@@ -434,9 +434,33 @@ static void somebody_must_receive_the_rows(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* Those above 1/2, in every format; exactly 1/2 is not, nor is NaN. */
+static void several_labels_are_lists(void **state)
+{
+    (void)state;
+    static const float p[3][3] = {{0.75F, 0.5F, 1}, {0, 0.5F, 0.25F}, {(float)NAN, 0.625F, 0}};
+    const fg_predictions rows = {.type = {FG_F32, 2, {3, 3}},
+                                 .data = p,
+                                 .class_names = names,
+                                 .class_count = 3,
+                                 .is_multilabel = true};
+    fgi_buf text = {0};
+    fgi_prediction_put(FGI_PREDICTION_CSV, &rows, true, &text);
+    assert_string_equal(text.data, "index,prediction,p_cat,p_1,\"p_d,g\"\n"
+                                   "0,\"cat;d,g\",0.75,0.5,1\n1,,0,0.5,0.25\n2,1,nan,0.625,0\n");
+    fgi_buf_clear(&text);
+    fgi_prediction_put(FGI_PREDICTION_JSONL, &rows, true, &text);
+    assert_string_equal(
+        text.data, "{\"index\": 0, \"prediction\": [\"cat\", \"d,g\"], \"p\": [0.75, 0.5, 1]}\n"
+                   "{\"index\": 1, \"prediction\": [], \"p\": [0, 0.5, 0.25]}\n"
+                   "{\"index\": 2, \"prediction\": [\"1\"], \"p\": [null, 0.625, 0]}\n");
+    fgi_buf_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_labels_are_lists),
         cmocka_unit_test(all_formats_are_written),
         cmocka_unit_test(numbers_are_columns),
         cmocka_unit_test(values_are_exact),

@@ -10,20 +10,25 @@
     FG_OPTION_AS(path, fgi_config, member, kind, initial, range, example, __VA_ARGS__)
 
 static const fg_option task_rows[] = {
-    KEY("task", task, CHOICE, "auto", "auto|classification|regression|language", "regression",
-        "What to predict: a class (cross-entropy loss, accuracy), numbers (loss: mean squared "
-        "error; metrics: MAE, RMSE and R^2) or the next token of a text (cross-entropy loss, "
+    KEY("task", task, CHOICE, "auto", "auto|classification|multilabel|regression|language",
+        "regression",
+        "What to predict: a class (cross-entropy loss, accuracy), several labels per sample "
+        "(binary cross-entropy; F1, mAP), numbers (loss: mean squared error; metrics: MAE, RMSE "
+        "and R^2) or the next token of a text (cross-entropy loss, "
         "perplexity, bits per byte). auto: the task of loss.name, or classification if "
         "model.classes is given; otherwise inferred from the targets, which is printed.",
-        .spellings = "classify=classification|classifier=classification|regressor=regression"),
+        .spellings = "multi_label=multilabel|multi-label=multilabel|"
+                     "classify=classification|classifier=classification|regressor=regression"),
     KEY("metrics", metrics, STRINGS, "[]", NULL, "[acc, f1, auc]",
         "Metrics of validation and test, which trainer.monitor can name (val_auc). classification: "
         "acc, topK_acc such as top5_acc, balanced_acc, f1, precision, recall, f1_micro, "
-        "precision_micro, recall_micro, auc, ap, log_loss, perplexity; regression: mae, mse, rmse, "
+        "precision_micro, recall_micro, auc, ap, log_loss, perplexity; multilabel: the same "
+        "without "
+        "topK_acc, balanced_acc and perplexity; regression: mae, mse, rmse, "
         "r2; language: perplexity, bits_per_byte. Default: acc, f1, precision and recall, with "
         "balanced_acc if one class has at least "
-        "70 % of the training samples or three times its equal share; mae, rmse and r2; all of a "
-        "language model."),
+        "70 % of the training samples or three times its equal share; acc, f1, precision, recall, "
+        "f1_micro and ap of several labels; mae, rmse and r2; all of a language model."),
 };
 
 static const fg_option model_rows[] = {

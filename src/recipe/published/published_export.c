@@ -164,6 +164,8 @@ static void set_classes(const export *e)
     } else {
         set(e->config, "id2label", json_incref(by_id));
         set(e->config, "label2id", json_incref(by_label));
+        if (strcmp(e->origin->c->task, "multilabel") == 0)
+            set(e->config, "problem_type", json_string("multi_label_classification"));
     }
     json_decref(by_id);
     json_decref(by_label);

@@ -74,7 +74,7 @@ typedef struct fgi_run_task {
     double target_mean, target_deviation; /* of a standardized target, else 0 and 1 */
     double target_center;                 /* a value close to the dataset's targets */
     bool standardises; /* standardize on the device: the dataset's targets are raw */
-    bool is_classification, is_language;
+    bool is_classification, is_multilabel, is_language;
     int64_t frozen;           /* parameters, by model.freeze */
     const char **class_names; /* of all outputs, NULL: no name; borrowed from the schema */
     const fg_loss_entry *loss;
@@ -104,8 +104,8 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
                             fg_error *err);
 /* Reads some targets of a regression, so that their variance is not a difference of large sums. */
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err);
-/* Computes loss.class_weight balanced from the labels of the training samples (NULL: there are
- * none), says it, and checks the loss. */
+/* Computes loss.class_weight or loss.pos_weight balanced from the labels of the training samples
+ * (NULL: there are none), says it, and checks the loss. */
 fg_status fgi_run_task_balance(fgi_run_task *task, const fg_dataset *train, fg_error *err);
 /* If the configuration chooses no metrics and the classes of the training samples are imbalanced,
  * chooses some in its place, and says so. */
@@ -196,6 +196,7 @@ struct fg_recipe {
     json_t *evaluation;       /* classes and worst samples of the last evaluation; NULL: none */
     const int64_t *confusion; /* [task.outputs, task.outputs]: actual, predicted; of the Trainer;
                                  NULL: none */
+    const double *label_sums; /* of several labels: [3, task.outputs] */
     json_t *report_before;    /* of the part of the run that this fit continues; NULL: none */
     bool has_read_report;     /* report_before is set */
     json_t *plan;             /* result of FG_RECIPE_PLAN; NULL: none yet */

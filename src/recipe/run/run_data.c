@@ -84,6 +84,9 @@ static fg_status check(const fgi_run_format *f, fg_error *err)
 
 static fg_status count_labels(const fg_dataset *d, int64_t classes, int64_t *out, fg_error *err)
 {
+    const fg_type *target = d != NULL ? &fg_dataset_field(d, 1)->type : NULL;
+    if (target != NULL && target->rank == 1)
+        return target->dim[0] == classes ? fg_dataset_label_counts(d, out, err) : FG_OK;
     if (d == NULL || !fg_dataset_has_labels(d))
         return FG_OK;
     const int64_t count = fg_dataset_count(d);
@@ -130,19 +133,24 @@ static double largest_of(const fgi_class_counts *counts)
 static fg_status say_classes(const fgi_run_format *f, fgi_run_data *data, fg_error *err)
 {
     fgi_class_counts counts;
-    if (!fg_dataset_has_labels(data->train) || strcmp(f->c->task, "classification") != 0)
+    const fg_type *target = &fg_dataset_field(data->train, 1)->type;
+    const bool is_multilabel = strcmp(f->c->task, "multilabel") == 0 && target->rank == 1;
+    if (!is_multilabel &&
+        (!fg_dataset_has_labels(data->train) || strcmp(f->c->task, "classification") != 0))
         return FG_OK;
-    FGI_TRY(fgi_class_counts_init(&counts, "sample", fg_dataset_class_count(data->train), err));
+    FGI_TRY(fgi_class_counts_init(
+        &counts, is_multilabel ? "label" : "sample",
+        is_multilabel ? target->dim[0] : fg_dataset_class_count(data->train), err));
     for (int64_t i = 0; i < counts.classes; i++)
         counts.names[i] = fg_dataset_class_name(data->train, i);
     fg_status status = count_labels(data->train, counts.classes, counts.train, err);
     if (status == FG_OK)
         status = count_labels(data->val, counts.classes, counts.val, err);
-    if (status == FG_OK)
+    if (status == FG_OK && !is_multilabel)
         status = check_classes(f, &counts, err);
     if (status == FG_OK)
         fgi_class_counts_say(&counts, f->request.say, f->request.say_self);
-    data->largest = largest_of(&counts);
+    data->largest = is_multilabel ? 0 : largest_of(&counts);
     fgi_class_counts_fini(&counts);
     return status;
 }
@@ -187,6 +195,7 @@ static fg_status open_all(fgi_config *c, fgi_run_format *f, fgi_run_data *out, f
     FGI_TRY(check(f, err));
     FGI_TRY(open_train(f, out, err));
     FGI_TRY(fgi_run_task_infer(c, f->entry, out, err));
+    f->request.task = c->task;
     if (out->val == NULL && f->request.val_fraction > 0)
         FGI_TRY(split(&f->request, out, err));
     else if (out->val == NULL)
@@ -266,6 +275,23 @@ static bool find_target(const fg_csv_schema *schema, fg_csv_column *out)
     return false;
 }
 
+/* Why the samples have several labels. */
+static void give_labels(fgi_run_data *data)
+{
+    fg_csv_column column;
+    if (find_target(data->schema, &column))
+        (void)fgi_snprintf(data->inferred, sizeof data->inferred,
+                           "task: multilabel, because column '%.64s' has lists of labels; to "
+                           "predict the whole strings, set task: classification",
+                           column.name);
+    else
+        (void)fgi_snprintf(data->inferred, sizeof data->inferred, "task: multilabel, because %s",
+                           data->schema != NULL
+                               ? "data.label_columns is given"
+                               : "samples have several labels; to predict only the first one, set "
+                                 "task: classification");
+}
+
 /* Why the task was inferred; nothing if the samples can have no other. */
 static void give_reason(bool is_class, bool has_other, fgi_run_data *data)
 {
@@ -303,10 +329,14 @@ fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_r
         return FG_OK;
     if (strcmp(task, "auto") == 0) {
         const bool is_class = fgi_run_has_classes(data->train);
+        const bool is_multilabel = fg_dataset_is_multilabel(data->train);
         task = fgi_run_has_tokens(data->train) ? "language"
                : is_class                      ? "classification"
+               : is_multilabel                 ? "multilabel"
                                                : "regression";
-        if (fgi_run_has_tokens(data->train))
+        if (is_multilabel)
+            give_labels(data);
+        else if (fgi_run_has_tokens(data->train))
             (void)fgi_snprintf(data->inferred, sizeof data->inferred,
                                "task: language, because the samples are tokens");
         else

@@ -191,7 +191,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
 static fg_status check(const request *q, const fg_dataset *dataset)
 {
     const bool needs_target = q->kind != FG_RECIPE_PREDICT;
-    const bool has_classes = fgi_is_one_of(q->c->task, "classification|language");
+    const bool has_classes = fgi_is_one_of(q->c->task, "classification|multilabel|language");
     const fg_type input = fgi_run_input_type(dataset);
     fg_status status = check_type(q, q->key, "a sample", &input, &q->schema->input);
     if (status != FG_OK || !needs_target)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/run/run.h"
 #include "report/reports.h"
@@ -45,6 +46,9 @@ typedef struct class_count {
 static class_count count_of(const fg_recipe *r, int64_t i)
 {
     const int64_t n = r->task.outputs;
+    const double *sums = r->label_sums;
+    if (sums != NULL)
+        return (class_count){(int64_t)sums[i], (int64_t)sums[n + i], (int64_t)sums[2 * n + i]};
     class_count c = {.hits = r->confusion[i * n + i]};
     for (int64_t k = 0; k < n; k++) {
         c.actual += r->confusion[i * n + k];
@@ -65,22 +69,21 @@ static void note_missing(const fg_recipe *r, const char *part)
         missing += is_missing;
         samples += c.actual;
     }
-    const bool is_weighted = fg_option_count(r->c->values, "loss.class_weight") > 0 ||
-                             strcmp(r->c->data.sampling, "balanced") == 0;
+    const char *option = r->task.is_multilabel ? "loss.pos_weight" : "loss.class_weight";
+    const bool is_weighted =
+        fg_option_count(r->c->values, option) > 0 || strcmp(r->c->data.sampling, "balanced") == 0;
     if (missing == 0 || r->fit.fast_dev_run)
         return;
     const bool is_rare = 2 * count_of(r, first).actual * r->task.outputs <= samples;
     if (missing > 1)
         (void)fgi_snprintf(more, sizeof more, " and %" PRId64 " other class%s", missing - 1,
                            missing > 2 ? "es" : "");
-    fgi_run_say(r, FG_LOG_INFO,
-                "note: class %s (%" PRId64 " of the %s samples)%s %s never predicted%s",
-                class_name(&r->task, first, number), count_of(r, first).actual, part, more,
-                missing > 1 ? "are" : "is",
-                is_weighted || !is_rare
-                    ? ""
-                    : "; --loss.class_weight=balanced gives rare classes more weight in "
-                      "training");
+    fgi_run_say(
+        r, FG_LOG_INFO, "note: class %s (%" PRId64 " of the %s samples)%s %s never predicted%s%s%s",
+        class_name(&r->task, first, number), count_of(r, first).actual, part, more,
+        missing > 1 ? "are" : "is", is_weighted || !is_rare ? "" : "; --",
+        is_weighted || !is_rare ? "" : option,
+        is_weighted || !is_rare ? "" : "=balanced gives rare classes more weight in training");
 }
 
 static json_t *fraction(int64_t part, int64_t whole)
@@ -146,10 +149,15 @@ void fgi_run_put_classes(const fg_recipe *r, fgi_buf *out)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* A class, or the value of a regression in its unit. */
+/* A class, how many labels, or the value of a regression in its unit. */
 static json_t *value_of(const fgi_run_task *t, float value)
 {
     char number[24];
+    if (t->is_multilabel) {
+        (void)fgi_snprintf(number, sizeof number, "%.0f label%s", (double)value,
+                           fgi_s((int64_t)value));
+        return json_string(number);
+    }
     if (t->is_classification)
         return fgi_json_string(class_name(t, (int64_t)value, number));
     return fgi_json_real((double)value * t->target_deviation + t->target_mean);
@@ -193,14 +201,17 @@ fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err)
     if (e == NULL)
         return FG_OK;
     r->confusion = e->class_count == r->task.outputs ? e->confusion : NULL;
+    r->label_sums = e->class_count == r->task.outputs ? e->label_sums : NULL;
     json_decref(r->evaluation);
-    r->evaluation =
-        json_pack("{s:s, s:s, s:I, s:I, s:o}", "task",
-                  r->task.is_classification ? "classification" : "regression", "part", part, "step",
-                  (json_int_t)e->step, "samples", (json_int_t)e->samples, "worst", worst_of(r, e));
-    if (r->confusion != NULL) {
+    r->evaluation = json_pack("{s:s, s:s, s:I, s:I, s:o}", "task",
+                              r->task.is_multilabel       ? "multilabel"
+                              : r->task.is_classification ? "classification"
+                                                          : "regression",
+                              "part", part, "step", (json_int_t)e->step, "samples",
+                              (json_int_t)e->samples, "worst", worst_of(r, e));
+    if (r->confusion != NULL || r->label_sums != NULL) {
         (void)json_object_set_new(r->evaluation, "classes", classes_of(r));
-        if (r->task.outputs <= SHOWN_CLASSES)
+        if (r->confusion != NULL && r->task.outputs <= SHOWN_CLASSES)
             (void)json_object_set_new(r->evaluation, "confusion", matrix_of(r));
         note_missing(r, part);
     }

@@ -56,7 +56,8 @@ static fg_predictions rows_of(const fg_recipe *r, const fg_type *type, const voi
                             .first = first,
                             .dataset = r->fit_data.predict,
                             .class_names = r->task.task.class_names,
-                            .class_count = r->task.task.class_count};
+                            .class_count = r->task.task.class_count,
+                            .is_multilabel = r->task.is_multilabel};
 }
 
 void fgi_run_put_predictions(const fg_recipe *r, fgi_prediction_format format, fgi_buf *out)

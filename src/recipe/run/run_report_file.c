@@ -339,6 +339,7 @@ static json_t *report_of(fg_recipe *r, const char *state)
         const char *key;
         json_t *value;
     } more[] = {
+        {"task", json_sprintf("%s, %s", r->c->task, r->c->model.name)},
         {"step_time", step_time_of(&f->step_times)},
         {"windows", windows_of(f)},
         {"compiles", compiles_of(r)},

@@ -152,7 +152,7 @@ json_t *fgi_run_schema_describe(const fgi_run_schema *schema,
                                 const fgi_run_preparation *preparation)
 {
     json_t *root = json_object();
-    const bool is_classification = strcmp(preparation->task, "classification") == 0;
+    const bool has_classes = fgi_is_one_of(preparation->task, "classification|multilabel");
     put(root, "format", json_string(FORMAT_NAME));
     put(root, "version", json_integer(FORMAT_VERSION));
     put(root, "task", json_string(preparation->task));
@@ -160,7 +160,7 @@ json_t *fgi_run_schema_describe(const fgi_run_schema *schema,
     put(root, "input", type_to_json(&schema->input));
     put(root, "target", type_to_json(&schema->target));
     put(root, "outputs", json_integer(preparation->outputs));
-    put(root, "class_names", is_classification ? names_to_json(schema) : json_null());
+    put(root, "class_names", has_classes ? names_to_json(schema) : json_null());
     put(root, "preprocessing", preprocessing(schema, preparation));
     if (schema->tokenizer != NULL)
         put(root, "tokenizer", json_string(schema->tokenizer));
@@ -233,7 +233,7 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
     bool ok = data != NULL && task != NULL && outputs >= 1 && outputs <= MOST_CLASSES &&
               type_from_json(json_object_get(root, "input"), &out->input) &&
               type_from_json(json_object_get(root, "target"), &out->target);
-    if (ok && fgi_is_one_of(task, "classification|language"))
+    if (ok && fgi_is_one_of(task, "classification|multilabel|language"))
         out->class_count = outputs;
     ok = ok && names_from_json(json_object_get(root, "class_names"), out);
     if (!ok)

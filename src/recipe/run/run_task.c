@@ -1,7 +1,8 @@
 /* run_task.c - creates the task of a configuration: model, loss and optimizer.
  *
  * Inputs are uploaded in the dtype of the files, and cast to f32, scaled and normalized on the
- * device. Classification uses cross-entropy and accuracy; regression uses the mean squared error of
+ * device. Classification uses cross-entropy and accuracy; several labels per sample use binary
+ * cross-entropy and F1; regression uses the mean squared error of
  * the standardized target, and MAE, RMSE and R^2 in the target's unit. The targets of a CSV are
  * standardized by its dataset, those of .npy files here, on the device.
  *
@@ -103,7 +104,7 @@ static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch, fg_tensor
 {
     fg_here(t->file, t->line);
     const fg_tensor y = fg_model_apply(t->model, prepare(t, batch, target));
-    if (t->outputs > 1 || t->is_classification || t->target.rank != 0)
+    if (t->outputs > 1 || t->is_classification || t->is_multilabel || t->target.rank != 0)
         return y;
     return fg_reshape(y, FG_DIMS(-1));
 }
@@ -142,6 +143,12 @@ static fg_tensor prediction_of(const fgi_run_task *t, fg_tensor y, bool is_point
     return t->loss->predict != NULL ? t->loss->predict(y, is_point, t->loss_options) : y;
 }
 
+/* Targets with the dtype of the logits. */
+static fg_tensor labels_of(fg_tensor target, fg_tensor logits)
+{
+    return fg_cast(target, fg_tensor_type(logits)->dtype);
+}
+
 static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
 {
     const fgi_run_task *t = self;
@@ -152,6 +159,10 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     if (t->is_classification) { /* of mixed samples, the label of the first */
         fg_step_log_classification(step, y, fg_batch_at(batch, 1));
         return t->loss->apply(y, target, t->loss_options);
+    }
+    if (t->is_multilabel) { /* of mixed samples, the labels of the first */
+        fg_step_log_multilabel(step, y, labels_of(fg_batch_at(batch, 1), y));
+        return t->loss->apply(y, labels_of(target, y), t->loss_options);
     }
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
@@ -169,8 +180,8 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
     const fgi_run_task *t = self;
     (void)step;
     const fg_tensor y = forward(t, batch, NULL);
-    if (t->is_classification)
-        return fg_cast(fg_softmax(y), FG_F32);
+    if (t->is_classification || t->is_multilabel)
+        return fg_cast(t->is_multilabel ? fg_sigmoid(y) : fg_softmax(y), FG_F32);
     const fg_tensor value = fg_cast(prediction_of(t, y, false), FG_F32);
     return fg_add_scalar(fg_mul_scalar(value, t->target_deviation), t->target_mean);
 }
@@ -345,6 +356,23 @@ static fg_status check_documents(const fgi_run_task *t, fg_error *err)
     return FG_OK;
 }
 
+/* One output for each label. */
+static fg_status find_labels(const fgi_config *c, fgi_run_task *t, fg_error *err)
+{
+    char type[96];
+    const fg_dtype dtype = t->target.dtype;
+    const bool is_known = dtype == FG_U8 || dtype == FG_BOOL || dtype == FG_S32 || dtype == FG_F32;
+    if (t->target.rank != 1 || !is_known)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s is multilabel, but the target is %s: expected one value from 0 to 1 "
+                        "for each label, or lists of labels (data.labels_column, "
+                        "data.label_columns)",
+                        fgi_config_where(c, "task"),
+                        fg_type_format(&t->target, type, sizeof(type)));
+    t->outputs = t->target.dim[0];
+    return name_classes(t, err);
+}
+
 /* Models of tokens and tokens require each other. */
 static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_error *err)
 {
@@ -416,6 +444,7 @@ static const char metrics_key[] = "metrics";
 static fg_status check_metrics(const fgi_run_task *t, fg_error *err)
 {
     const unsigned task = t->is_classification ? FGI_CLASSIFICATION
+                          : t->is_multilabel   ? FGI_MULTILABEL
                           : t->is_language     ? FGI_LANGUAGE
                                                : FGI_REGRESSION;
     fg_error why;
@@ -466,14 +495,18 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
         out->target_deviation = 1;
     }
     out->is_classification = strcmp(c->task, "classification") == 0;
+    out->is_multilabel = strcmp(c->task, "multilabel") == 0;
     out->is_language = strcmp(c->task, "language") == 0;
     FGI_TRY(check_tokens(c, out, err));
     out->outputs = out->is_language ? schema->class_count : fg_type_count(&out->target);
     if (out->loss->outputs != NULL)
         out->outputs = out->loss->outputs(out->loss_options, out->outputs);
     out->task = (fg_task){.name = c->model.name, .self = out, .ops = &ops};
+    out->task.is_multilabel = out->is_multilabel;
     if (out->is_classification && find_classes(c, out, err) != FG_OK)
         return err->status;
+    if (out->is_multilabel)
+        FGI_TRY(find_labels(c, out, err));
     FGI_TRY(check_metrics(out, err));
     out->task.metrics = c->metrics;
     for (size_t i = 0; i < 3; i++)
@@ -488,8 +521,9 @@ fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset
     void *rows[FG_MAX_FIELDS] = {NULL};
     const int64_t count = fg_dataset_count(dataset);
     fg_status status = FG_OK;
-    if (task->is_classification || task->standardises || task->target.rank != 0 ||
-        task->target.dtype != FG_F32 || fg_dataset_field_count(dataset) < 2)
+    if (task->is_classification || task->is_multilabel || task->standardises ||
+        task->target.rank != 0 || task->target.dtype != FG_F32 ||
+        fg_dataset_field_count(dataset) < 2)
         return FG_OK;
     for (int i = 0; i < fg_dataset_field_count(dataset) && status == FG_OK; i++) {
         rows[i] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));
@@ -508,22 +542,31 @@ fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset
 
 /* ---- class weights --------------------------------------------------------------------------- */
 
-static const char class_weight_key[] = "loss.class_weight";
-
-/* samples / (classes x samples of the class), as in scikit-learn, for `counts` that are replaced; 1
- * for a class without samples. */
-static void balance(double *counts, int64_t classes)
+/* The option of the loss that may be balanced, and its key. */
+static const char *weight_option(const fgi_run_task *t)
 {
-    double samples = 0, present = 0;
-    for (int64_t i = 0; i < classes; i++) {
-        samples += counts[i];
-        present += counts[i] > 0;
-    }
-    for (int64_t i = 0; i < classes; i++)
-        counts[i] = counts[i] > 0 ? samples / (present * counts[i]) : 1;
+    return t->is_multilabel ? "pos_weight" : "class_weight";
 }
 
-/* "class weights (loss.class_weight: balanced): cat 0.6, dog 3" */
+static const char *weight_key(const fgi_run_task *t)
+{
+    return t->is_multilabel ? "loss.pos_weight" : "loss.class_weight";
+}
+
+/* Replaces counts by samples / (classes x samples of the class), as in scikit-learn; of labels, by
+ * samples without the label / samples with it; 1 for a class without samples. */
+static void balance(const fgi_run_task *t, double samples, double *counts)
+{
+    double present = 0;
+    for (int64_t i = 0; i < t->outputs; i++)
+        present += counts[i] > 0;
+    for (int64_t i = 0; i < t->outputs; i++) {
+        const double part = t->is_multilabel ? samples - counts[i] : samples / present;
+        counts[i] = counts[i] > 0 && part > 0 ? part / counts[i] : 1;
+    }
+}
+
+/* "class weights of the training loss (loss.class_weight): cat 0.6, dog 3" */
 static void say_weights(const fgi_run_task *t, const double *weights)
 {
     enum { MOST = 10 };
@@ -539,47 +582,68 @@ static void say_weights(const fgi_run_task *t, const double *weights)
     }
     if (t->owner != NULL && !text.failed)
         fgi_run_say(t->owner, FG_LOG_INFO, "class weights of the training loss (%s): %s%s",
-                    class_weight_key, text.data, t->outputs > MOST ? ", ..." : "");
+                    weight_key(t), text.data, t->outputs > MOST ? ", ..." : "");
     fgi_buf_fini(&text);
 }
 
-/* Counts the samples of each class. */
+/* The samples of each label, as floating-point numbers. */
+static fg_status count_multilabel(const fgi_run_task *t, const fg_dataset *train, double *counts,
+                                  fg_error *err)
+{
+    int64_t *labels = fgi_calloc((size_t)t->outputs, sizeof *labels);
+    if (labels == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fg_dataset_label_counts(train, labels, err);
+    for (int64_t i = 0; i < t->outputs; i++)
+        counts[i] = (double)labels[i];
+    fgi_free(labels);
+    return status;
+}
+
+/* Counts the samples of each class, and all that have one. */
 static fg_status count_labels(const fgi_run_task *t, const fg_dataset *train, double *counts,
-                              fg_error *err)
+                              double *out_samples, fg_error *err)
 {
     const int64_t samples = fg_dataset_count(train);
+    *out_samples = (double)samples;
+    if (t->is_multilabel)
+        return count_multilabel(t, train, counts, err);
     if (strcmp(t->c->data.sampling, "balanced") == 0)
         return fgi_fail(err, FG_EINVAL,
-                        "%s: data.sampling balanced has the same purpose: set only one of them",
-                        fgi_config_where(t->c, class_weight_key));
+                        "data.sampling balanced has the same purpose: set only one of them");
     int32_t *labels = fgi_calloc((size_t)(samples > 0 ? samples : 0) + 1, sizeof *labels);
     if (labels == NULL)
         return fgi_no_memory(err);
     fg_status status = fg_dataset_labels(train, labels, err);
+    *out_samples = 0;
     for (int64_t i = 0; i < samples && status == FG_OK; i++)
-        if (labels[i] >= 0 && labels[i] < t->outputs)
+        if (labels[i] >= 0 && labels[i] < t->outputs) {
             counts[labels[i]]++;
+            ++*out_samples;
+        }
     fgi_free(labels);
-    return status == FG_OK
-               ? FG_OK
-               : fgi_context(err, status, "%s", fgi_config_where(t->c, class_weight_key));
+    return status;
 }
 
-/* Replaces class_weight balanced by numbers. */
+/* Replaces balanced weights by numbers. */
 static fg_status weigh(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 {
     fgi_buf list = {0};
-    double *weights = fgi_calloc((size_t)t->outputs, sizeof *weights);
-    fg_status status = weights != NULL ? count_labels(t, train, weights, err) : fgi_no_memory(err);
+    double samples, *weights = fgi_calloc((size_t)t->outputs, sizeof *weights);
+    if (weights == NULL)
+        return fgi_no_memory(err);
+    fg_status status = count_labels(t, train, weights, &samples, err);
+    if (status != FG_OK)
+        status = fgi_context(err, status, "%s", fgi_config_where(t->c, weight_key(t)));
     if (status == FG_OK) {
-        balance(weights, t->outputs);
+        balance(t, samples, weights);
         say_weights(t, weights);
         for (int64_t i = 0; i < t->outputs; i++)
             fgi_buf_printf(&list, "%s%.9g", i > 0 ? "," : "", weights[i]);
         status = fgi_buf_status(&list, err);
     }
     if (status == FG_OK)
-        status = fg_option_set(t->loss_values, "class_weight", list.data, NULL, err);
+        status = fg_option_set(t->loss_values, weight_option(t), list.data, NULL, err);
     fgi_free(weights);
     fgi_buf_fini(&list);
     if (status != FG_OK)
@@ -590,9 +654,10 @@ static fg_status weigh(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 
 fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 {
+    const bool has_option = fg_option_find(t->loss_values, weight_option(t)) != NULL;
     const bool is_balanced =
-        t->is_classification && fg_option_count(t->c->values, class_weight_key) == 1 &&
-        strcmp(fg_option_string_at(t->c->values, class_weight_key, 0), "balanced") == 0;
+        has_option && fg_option_count(t->loss_values, weight_option(t)) == 1 &&
+        strcmp(fg_option_string_at(t->loss_values, weight_option(t), 0), "balanced") == 0;
     if (train == NULL)
         return FG_OK;
     if (is_balanced)

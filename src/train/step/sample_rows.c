@@ -24,6 +24,9 @@ void fgi_sample_rows_clear(fgi_sample_rows *r)
     drop(r, r->held);
     fgi_free(r->confusion);
     fgi_free(r->scored);
+    fgi_free(r->label_sums);
+    r->label_sums = NULL;
+    r->label_count = 0;
     r->confusion = NULL;
     r->scored = NULL;
     r->scored_capacity = 0;

@@ -34,7 +34,9 @@ typedef struct fgi_sample_rows {
     fg_sample_row worst[FGI_ROWS_WORST];
     size_t worst_count;
     int64_t class_count, *confusion; /* [class_count, class_count]; 0 and NULL: none */
-    float *scored; /* target and scores of all samples, [samples, score_width + 1] */
+    int64_t label_count;
+    double *label_sums; /* [FGI_CLASS_COUNTS, label_count], of several labels per sample */
+    float *scored;      /* target and scores of all samples, [samples, score_width + 1] */
     size_t scored_capacity;
     int64_t score_width;
     float *host; /* a batch that is being counted */
