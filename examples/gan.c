@@ -98,7 +98,7 @@ int main(void)
 {
     const fg_field field = {"x", {.dtype = FG_F32, .rank = 1, .dim = {2}}};
     const fg_dataset_spec spec = {.count = SAMPLES, .fields = &field, .field_count = 1};
-    const fg_trainer_options options = {.limits.max_epochs = 60, .devices.steps_per_launch = 32};
+    const fg_trainer_options options = {.limits.max_epochs = 45, .devices.steps_per_launch = 32};
     struct gan model;
     const fg_task task = {.name = "gan", .self = &model, .ops = &ops};
     fg_dataset *centers = NULL;

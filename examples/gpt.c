@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 enum { LENGTH = 24, WIDTH = 64, HEADS = 4, LAYERS = 1, BYTES = 256 }; /* a text needs more */
-enum { STEPS = 500, BATCH = 16, PROMPT = 9, MOST = 1 << 24 };
+enum { STEPS = 400, BATCH = 16, PROMPT = 9, MOST = 1 << 24 };
 
 static char text[MOST];
 static int64_t size;
