@@ -168,16 +168,16 @@ typedef struct fg_optimizer_part {
  *
  * Parts are independent: clipping limits the norm of a part's gradients, and each part has its own
  * loss scale and skips its own non-finite steps. The gradients of a part with `every` are computed
- * in all steps, and have no effect in those in between, not even on its count of updates;
- * schedules count all steps. Frozen parameters belong to a part too.
+ * in all steps, and have no effect in those in between, not even on its count of updates; schedules
+ * count all steps. Frozen parameters belong to a part too.
  *
  * Functions that set something for a joined optimizer set it for all parts; a learning rate is that
  * of the first part, and the others keep their ratio to it. Functions that read one value return
  * that of the first part; its parameters and variables are those of its parts, in their order.
- * fg_optimizer_minimize minimizes one loss with all parts. Returns NULL after an error, kept in
- * root: FG_EINVAL (no part or two parts have a parameter, a part has none, count, every, a name, an
- * optimizer of another root or that is used or joined already), FG_ENOTFOUND (a pattern matches no
- * parameter), FG_ENOMEM. */
+ * fg_optimizer_minimize minimizes one loss with all parts; a custom loop with several losses calls
+ * it for each part. Returns NULL after an error, kept in root: FG_EINVAL (no part or two parts have
+ * a parameter, a part has none, count, every, a name, an optimizer of another root or that is used
+ * or joined already), FG_ENOTFOUND (a pattern matches no parameter), FG_ENOMEM. */
 FG_API fg_optimizer *fg_optimizer_join(fg_module *root, const fg_optimizer_part *parts,
                                        size_t count);
 /* The parts of a joined optimizer; 0, and NULL if index is out of range. */
