@@ -17,6 +17,13 @@ static const char *copy_until(const char *at, const char *ends, char *out, size_
     return at + count;
 }
 
+/* After the next `c`; the end of the text without one. */
+static const char *after(const char *at, char c)
+{
+    const char *found = strchr(at, c);
+    return found != NULL ? found + 1 : at + strlen(at);
+}
+
 /* tensor<3x4xf32> */
 static const char *read_type(const char *at, fg_type *out)
 {
@@ -28,16 +35,16 @@ static const char *read_type(const char *at, fg_type *out)
                     {"i64>", FG_S64}, {"bf16>", FG_BF16}, {"f16>", FG_F16}, {"f32>", FG_F32},
                     {"f64>", FG_F64}};
     *out = (fg_type){0};
-    at += strcspn(at, "<") + 1;
+    at = after(at, '<');
     while (*at >= '0' && *at <= '9' && out->rank < FG_MAX_RANK) {
         char *end;
         out->dim[out->rank++] = strtoll(at, &end, 10);
-        at = end + 1;
+        at = end + (*end != '\0' ? 1 : 0);
     }
     for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
         if (strncmp(at, elements[i].name, strlen(elements[i].name)) == 0)
             out->dtype = elements[i].dtype;
-    return at + strcspn(at, ">") + 1;
+    return after(at, '>');
 }
 
 /* "%1, %2)": the operands. */
@@ -115,7 +122,7 @@ bool fgi_statement_next(const char **at, fgi_statement *out)
     out->result = (uint32_t)strtoul(p + 1, NULL, 10);
     const bool is_operation = strncmp(name, "\"stablehlo.", 11) == 0;
     p = copy_until(name + (is_operation ? 11 : 1), "\"", out->name, sizeof out->name);
-    p = read_operands(p + strcspn(p, "(") + 1, out);
+    p = read_operands(after(p, '('), out);
     const bool is_whole = *p == ')';
     p += is_whole ? 1 : 0;
     if (strncmp(p, " ({", 3) == 0)

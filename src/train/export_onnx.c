@@ -31,6 +31,21 @@ static fg_status use_variable(const fgi_host_copy *copy, const fg_variable *vari
                     name);
 }
 
+/* Tensors of a file are found by their names. */
+static fg_status check_names(const fgi_onnx_model *model, const char *input_name, fg_error *err)
+{
+    for (size_t i = 0; i < model->argument_count; i++) {
+        const char *name = model->arguments[i].name;
+        if (strcmp(name, model->output) == 0 ||
+            (model->arguments[i].data != NULL && strcmp(name, input_name) == 0))
+            return fgi_fail(err, FG_EINVAL,
+                            "fg_module_save_onnx: '%s' is the name of two of input, output and "
+                            "variables: set input_name and output_name",
+                            name);
+    }
+    return FG_OK;
+}
+
 static fg_status use_leaf(const fgi_host_copy *copy, const fgi_leaf *leaf, const char *input_name,
                           fgi_onnx_argument *out, fg_error *err)
 {
@@ -80,6 +95,7 @@ static fg_status write_traced(fg_trace *trace, fg_tensor output, const fgi_host_
                                   .argument_count = layout.argument_count,
                                   .output = o->output_name != NULL ? o->output_name : "output",
                                   .metadata = o->metadata};
+    FGI_DONE(check_names(&model, input_name, err));
     status = fgi_onnx_write(path, &model, err);
 done:
     fgi_free(arguments);

@@ -217,6 +217,14 @@ static void onnx_runtime_computes_the_same(void **state)
     fg_module_destroy(n.root);
 }
 
+static fg_tensor convolved(void *self, fg_tensor x)
+{
+    const net *n = self;
+    x = fg_conv2d(fg_permute(x, (const int[]){0, 2, 3, 1}),
+                  fg_variable_value(fg_tensor_trace(x), n->kernel), NULL);
+    return fg_relu(fg_max(x, 1, (const int[]){1}));
+}
+
 static fg_tensor sorted(void *self, fg_tensor x)
 {
     fg_tensor values, index;
@@ -269,19 +277,14 @@ static void what_onnx_cannot_say_is_named(void **state)
             fail_msg("'%s' lacks '%s'", err.message, rows[i].message);
     }
     assert_int_equal(fg_module_save_onnx(n.root, path, sorted, NULL, NULL, &err), FG_EINVAL);
+    fg_onnx_options same = options;
+    same.output_name = "conv.weight";
+    assert_int_equal(fg_module_save_onnx(n.root, path, convolved, &n, &same, &err), FG_EINVAL);
     fg_variable_destroy(loose);
     fg_module_destroy(n.root);
 }
 
-/* A small one, in which each allocation fails once. */
-static fg_tensor convolved(void *self, fg_tensor x)
-{
-    const net *n = self;
-    x = fg_conv2d(fg_permute(x, (const int[]){0, 2, 3, 1}),
-                  fg_variable_value(fg_tensor_trace(x), n->kernel), NULL);
-    return fg_relu(fg_max(x, 1, (const int[]){1}));
-}
-
+/* Each allocation fails once. */
 static fg_status save(void *self, fg_error *err)
 {
     net n = *(net *)self;

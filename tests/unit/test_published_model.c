@@ -43,6 +43,12 @@ static const struct {
     {"{\"architecture\": \"efficientnet_b1.ft_in1k\"}", "model efficientnet, depth_factor 1.1"},
     {"{\"architecture\": \"mobilenetv3_small_100\"}", "model mobilenet_v3_small"},
     {"{\"architecture\": \"vit_tiny_patch16_224\"}", "model vit_tiny, patch 16"},
+    {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"img_size\": 64}}",
+     "model vit_tiny, patch 16"},
+    {"{\"model_type\": \"vit\", \"num_hidden_layers\": 2}",
+     "model vit, layers 2, width 768, heads 12, patch 16, norm_eps 1e-12"},
+    {"{\"model_type\": \"vit\", \"qkv_bias\": false}",
+     "'qkv_bias' is false: expected true for model vit"},
     {"{\"architecture\": \"vit_base_patch8_224\", \"global_pool\": \"avg\"}",
      "'global_pool' is \"avg\": expected \"token\" for model vit_base"},
 };

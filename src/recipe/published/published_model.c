@@ -233,7 +233,7 @@ static fg_status check_arguments(const choice *found, json_t *config, const char
         fgi_buf key = {0};
         fgi_buf_printf(&key, "%s.%s", section, name);
         fg_status status = fgi_buf_status(&key, err);
-        const bool is_known = fgi_is_one_of(name, "num_classes|in_chans|global_pool") ||
+        const bool is_known = fgi_is_one_of(name, "num_classes|in_chans|img_size|global_pool") ||
                               rule_of(found->form, fgi_buf_text(&key)) != NULL;
         if (status == FG_OK && !is_known)
             status = fgi_fail(err, FG_EFORMAT, "%s: '%s': model %s does not have this argument",
