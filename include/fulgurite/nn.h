@@ -246,6 +246,47 @@ FG_API fg_tensor fg_embedding_apply(const fg_embedding *layer, fg_tensor index);
  * models". */
 FG_API fg_tensor fg_embedding_logits(const fg_embedding *layer, fg_tensor x);
 
+/* LSTM or GRU, one or more layers of it over sequences:  T[B, T, in] -> T[B, T, D hidden], where D
+ * is 2 if it is bidirectional, else 1. A time step of a layer, with s for sigmoid, and * for
+ * products of elements:
+ *
+ *   FG_LSTM   i, f, o = s(W x + b + V h + d),  g = tanh(W x + b + V h + d),
+ *             c = f * c + i * g,  h = o * tanh(c)
+ *   FG_GRU    r, z = s(W x + b + V h + d),  n = tanh(W x + b + r * (V h + d)),
+ *             h = (1 - z) * n + z * h
+ *
+ * The next layer, and in the last one the result, is h; if it is bidirectional, followed by that of
+ * the direction that begins at the last time step. Variables of layer k, with PyTorch's names and
+ * order of gates (i, f, g, o and r, z, n): weight_ih_lk f32[in, G hidden] (D hidden in place of in
+ * for further layers) and weight_hh_lk f32[hidden, G hidden], where G is 4 or 3, transposed in
+ * files; bias_ih_lk and bias_hh_lk f32[G hidden]; names of the other direction end in _reverse. All
+ * are initialized uniformly in +-1/sqrt(hidden). Sources: Hochreiter and Schmidhuber 1997, "Long
+ * short-term memory"; Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder";
+ * PyTorch's LSTM and GRU with batch_first. */
+typedef struct fg_recurrent fg_recurrent;
+typedef enum fg_recurrent_kind { FG_LSTM = 0, FG_GRU = 1 } fg_recurrent_kind;
+typedef struct fg_recurrent_options {
+    int64_t in, hidden;     /* features of a time step, and of h; required */
+    fg_recurrent_kind kind; /* [FG_LSTM] */
+    int64_t layers;         /* with both directions at most 64 loops   [1] */
+    bool bidirectional;     /* [false] */
+    bool no_bias;           /* omit the biases                     [false] */
+    double dropout;         /* of the results of all layers but the last, in training [0] */
+    uint64_t reserved[2];
+} fg_recurrent_options;
+FG_API fg_recurrent *fg_recurrent_create(fg_module *parent, const char *name,
+                                         const fg_recurrent_options *options);
+/* What an application reads, and replaces by the state after it; NULL: begins with 0. */
+typedef struct fg_recurrent_state {
+    fg_tensor h, c;  /* T[layers D, B, hidden]: for each layer, its directions; c: of an LSTM
+                        [empty: 0] */
+    fg_tensor valid; /* bool[B, T]: false for padding, where the state stays and y is 0
+                        [all true] */
+    uint64_t reserved[2];
+} fg_recurrent_state;
+FG_API fg_tensor fg_recurrent_apply(const fg_recurrent *layer, fg_tensor x,
+                                    fg_recurrent_state *state);
+
 /* Dropout, pooling and activation functions have no variables: they are operations (ops.h). */
 
 /* Flattens images, T[N, H, W, C] -> T[N, C H W], in PyTorch's order, so that a following linear
@@ -260,6 +301,7 @@ typedef struct fg_model_shape {
     fg_type input;    /* one sample, without the batch: f32[64], u8[28,28], s32[128] tokens */
     int64_t outputs;  /* number of classes, or of values to predict                         */
     int64_t image[3]; /* for models with takes_images: height, width, channels; otherwise 0 */
+    bool per_token;   /* the target has a class for each token: a language model            */
 } fg_model_shape;
 
 /* How names of variables are written in published files. In both, # is a number, #1 the same number
@@ -302,6 +344,7 @@ typedef struct fg_model_entry {
     bool takes_images; /* apply receives T[N, H, W, C]; inputs other than images are an error */
     bool takes_tokens; /* apply receives s32[N,T], returns T[N,T,outputs], or T[N,outputs] for
                           classes of texts; other inputs are an error */
+    bool takes_series; /* inputs s32[T] are tokens, as with takes_tokens; others are numbers */
     /* Builds the layers in root, which keeps an error. self is the row's struct (entry.size), which
      * root owns: the options have their values, all other members are 0. */
     void (*build)(void *self, fg_module *root, const fg_model_shape *shape);
@@ -408,6 +451,8 @@ typedef struct fg_model_options {
     const fg_option_values *values; /* instead of options: values for the row's table   [none] */
     double scale; /* factor for integer inputs; floating-point inputs are not scaled   [1/255] */
     int64_t image[3]; /* height, width, channels of a flat image          [square, 1 channel] */
+    bool per_token;   /* a language model: logits for each token. Most models compute them, or those
+                         of a class of the text, whatever this is                [false] */
     uint64_t reserved[4];
 } fg_model_options;
 
@@ -432,6 +477,7 @@ FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
 #define fg_norm_apply(...)       FG_HERE(fg_norm_apply(__VA_ARGS__))
 #define fg_embedding_apply(...)  FG_HERE(fg_embedding_apply(__VA_ARGS__))
 #define fg_embedding_logits(...) FG_HERE(fg_embedding_logits(__VA_ARGS__))
+#define fg_recurrent_apply(...)  FG_HERE(fg_recurrent_apply(__VA_ARGS__))
 #define fg_flatten_images(...)   FG_HERE(fg_flatten_images(__VA_ARGS__))
 #define fg_model_apply(...)      FG_HERE(fg_model_apply(__VA_ARGS__))
 #endif

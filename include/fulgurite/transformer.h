@@ -51,9 +51,10 @@ FG_API fg_tensor fg_rotary(fg_tensor x, double base, fg_tensor position);
 /* Keys and values of earlier positions, so that sampling computes only new ones. Create it for a
  * module and its descendants; between begin and end, attention layers of the module store their
  * keys and values in it and attend to all that it contains, causally, and models of the module
- * (fg_model) start at `position`. The tensors in between are those of one trace. The cache belongs
- * to the module's tree; it is not saved. Errors, kept in the module: FG_EINVAL (batch or length is
- * less than 1; the module has a cache already), FG_ENOMEM. */
+ * (fg_model) start at `position`; fg_recurrent keeps its state in it. The tensors in between are
+ * those of one trace. The cache belongs to the module's tree; it is not saved. Errors, kept in
+ * the module: FG_EINVAL (batch or length is less than 1, or the module has a cache already),
+ * FG_ENOMEM. */
 typedef struct fg_kv_cache fg_kv_cache;
 FG_API fg_kv_cache *fg_kv_cache_create(fg_module *module, int64_t batch, int64_t length);
 /* position: s32[], the number of positions that the cache contains, usually an fg_scalar. The

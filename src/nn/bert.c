@@ -91,8 +91,10 @@ static fg_tensor apply(const void *self, fg_tensor tokens)
 }
 
 static const fg_option options[] = {
-    FG_OPTION(bert, vocabulary, INT, "30522", "1..2147483647", "8192", "Number of tokens."),
-    FG_OPTION(bert, layers, INT, "12", "1..256", "6", "Number of transformer blocks."),
+    FG_OPTION(bert, vocabulary, INT, "auto", "auto|1..2147483647", "8192", "Number of tokens.",
+              .automatic = "30522"),
+    FG_OPTION(bert, layers, INT, "auto", "auto|1..256", "6", "Number of transformer blocks.",
+              .automatic = "12"),
     FG_OPTION(bert, width, INT, "auto", "auto|1..65536", "384", "Size of the hidden state.",
               .automatic = "768"),
     FG_OPTION(bert, heads, INT, "12", "1..1024", "6", "Attention heads; must divide width."),

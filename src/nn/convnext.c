@@ -190,7 +190,7 @@ static const fg_published published[] = {
     {.type = NULL}};
 
 const fg_model_entry fgi_convnext_row = {
-    .entry = {.name = "convnext", .help = "ConvNeXt, for images", FG_OPTIONS(options, convnext)},
+    .entry = {.name = "convnext", .help = "ConvNeXt", FG_OPTIONS(options, convnext)},
     .takes_images = true,
     .build = build,
     .apply = apply,

@@ -109,11 +109,10 @@ static const fg_published published[] = {
     {.architecture = "efficientnet_b4", .options = "{width_factor: 1.4, depth_factor: 1.8}"},
     {.type = NULL}};
 
-const fg_model_entry fgi_efficientnet_row = {.entry = {.name = "efficientnet",
-                                                       .help = "EfficientNet, for images",
-                                                       FG_OPTIONS(options, efficientnet)},
-                                             .takes_images = true,
-                                             .build = build,
-                                             .apply = apply,
-                                             .published = published,
-                                             .head = "classifier.*"};
+const fg_model_entry fgi_efficientnet_row = {
+    .entry = {.name = "efficientnet", .help = "EfficientNet", FG_OPTIONS(options, efficientnet)},
+    .takes_images = true,
+    .build = build,
+    .apply = apply,
+    .published = published,
+    .head = "classifier.*"};

@@ -69,7 +69,8 @@ static fg_tensor apply(const void *self, fg_tensor tokens)
 }
 
 static const fg_option options[] = {
-    FG_OPTION(gpt2, layers, INT, "12", "1..256", "6", "Number of transformer blocks."),
+    FG_OPTION(gpt2, layers, INT, "auto", "auto|1..256", "6", "Number of transformer blocks.",
+              .automatic = "12"),
     FG_OPTION(gpt2, width, INT, "auto", "auto|1..65536", "384", "Size of the hidden state.",
               .automatic = "768"),
     FG_OPTION(gpt2, heads, INT, "12", "1..1024", "6", "Attention heads; must divide width."),

@@ -97,10 +97,19 @@ static slot *slot_of(fg_kv_cache *cache, const fg_module *layer, const fg_type *
     return &grown[cache->count++];
 }
 
+fg_variable *fgi_kv_cache_variable(fg_kv_cache *cache, fg_module *module, int which,
+                                   fg_trace *trace, const fg_type *type)
+{
+    fg_error err = {0};
+    const slot *s = slot_of(cache, module, type, &err);
+    if (s == NULL)
+        (void)fgi_trace_fail(trace, err.status, "%s", err.message);
+    return s != NULL ? s->variable[which] : NULL;
+}
+
 fg_tensor fgi_kv_cache_store(fg_kv_cache *cache, fg_module *module, int which, fg_tensor new)
 {
     fg_trace *trace = fg_tensor_trace(new);
-    fg_error err = {0};
     if (fgi_is_poison(new))
         return new;
     fg_type type = *fg_tensor_type(new);
@@ -110,13 +119,13 @@ fg_tensor fgi_kv_cache_store(fg_kv_cache *cache, fg_module *module, int which, f
                               " positions at most",
                               cache->batch, cache->length);
     type.dim[1] = cache->length;
-    const slot *s = slot_of(cache, module, &type, &err);
-    if (s == NULL)
-        return fgi_trace_fail(trace, err.status, "%s", err.message);
+    fg_variable *variable = fgi_kv_cache_variable(cache, module, which, trace, &type);
+    if (variable == NULL)
+        return fgi_poison(trace);
     const fg_tensor zero = fg_zeros(trace, FG_S32, FG_DIMS(1));
     const fg_tensor start[] = {zero, fg_reshape(cache->position, FG_DIMS(1)), zero, zero};
-    const fg_tensor all = fg_dynamic_update_slice(fg_variable_value(trace, s->variable[which]), new,
-                                                  fg_concat(start, 4, 0));
-    fg_assign(s->variable[which], all);
+    const fg_tensor all =
+        fg_dynamic_update_slice(fg_variable_value(trace, variable), new, fg_concat(start, 4, 0));
+    fg_assign(variable, all);
     return all;
 }

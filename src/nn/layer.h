@@ -29,6 +29,10 @@ fg_kv_cache **fgi_module_kv_cache(fg_module *module);
 fg_module *fgi_module_parent(const fg_module *module);
 /* The cache in use in the module, and the position of the first new element; NULL: none. */
 fg_kv_cache *fgi_kv_cache_in_use(fg_module *module, fg_tensor *out_position);
+/* A variable of the cache for a layer's module (which: 0, 1), of the same type for both, such as a
+ * state; NULL after an error, kept in the trace. */
+fg_variable *fgi_kv_cache_variable(fg_kv_cache *cache, fg_module *module, int which,
+                                   fg_trace *trace, const fg_type *type);
 /* Stores k or v T[B, T, K, D] of an attention layer's module (which: 0, 1) at the cache's position,
  * and returns all that it contains, T[B, length, K, D]. */
 fg_tensor fgi_kv_cache_store(fg_kv_cache *cache, fg_module *module, int which, fg_tensor new);

@@ -57,7 +57,7 @@ static fg_tensor apply(const void *self, fg_tensor x)
 static const fg_option options[] = {FGI_OPTION_ACTIVATION(lenet)};
 
 const fg_model_entry fgi_lenet_row = {
-    .entry = {.name = "lenet", .help = "LeNet-5, for images", FG_OPTIONS(options, lenet)},
+    .entry = {.name = "lenet", .help = "LeNet-5", FG_OPTIONS(options, lenet)},
     .takes_images = true,
     .build = build,
     .apply = apply};

@@ -79,7 +79,8 @@ static fg_tensor apply(const void *self, fg_tensor tokens)
 }
 
 static const fg_option options[] = {
-    FG_OPTION(llama, layers, INT, "12", "1..256", "6", "Number of transformer blocks."),
+    FG_OPTION(llama, layers, INT, "auto", "auto|1..256", "6", "Number of transformer blocks.",
+              .automatic = "12"),
     FG_OPTION(llama, width, INT, "auto", "auto|1..65536", "384", "Size of the hidden state.",
               .automatic = "768"),
     FG_OPTION(llama, heads, INT, "12", "1..1024", "6", "Attention heads of queries."),

@@ -47,6 +47,6 @@ static const fg_option options[] = {
 };
 
 const fg_model_entry fgi_mlp_row = {
-    .entry = {.name = "mlp", .help = "fully connected hidden layers", FG_OPTIONS(options, mlp)},
+    .entry = {.name = "mlp", .help = "fully connected layers", FG_OPTIONS(options, mlp)},
     .build = build,
     .apply = apply};

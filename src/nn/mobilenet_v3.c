@@ -117,14 +117,13 @@ static const fg_option options[] = {
     }                                                                                              \
     static const fg_published published_##title[] = {{.architecture = (published_name)},           \
                                                      {.type = NULL}};                              \
-    const fg_model_entry fgi_##title##_row = {.entry = {.name = #title,                            \
-                                                        .help = "MobileNetV3, for images",         \
-                                                        FG_OPTIONS(options, mobilenet_v3)},        \
-                                              .takes_images = true,                                \
-                                              .build = build_##title,                              \
-                                              .apply = apply,                                      \
-                                              .published = published_##title,                      \
-                                              .head = "classifier.*"}
+    const fg_model_entry fgi_##title##_row = {                                                     \
+        .entry = {.name = #title, .help = "MobileNetV3", FG_OPTIONS(options, mobilenet_v3)},       \
+        .takes_images = true,                                                                      \
+        .build = build_##title,                                                                    \
+        .apply = apply,                                                                            \
+        .published = published_##title,                                                            \
+        .head = "classifier.*"}
 
 ROW(mobilenet_v3_large, "mobilenetv3_large_100", large, 1280);
 ROW(mobilenet_v3_small, "mobilenetv3_small_100", small, 1024);

@@ -200,7 +200,8 @@ fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
         return NULL;
     m->root = root;
     m->entry = entry;
-    m->shape = (fg_model_shape){.input = o->input, .outputs = o->outputs};
+    m->shape =
+        (fg_model_shape){.input = o->input, .outputs = o->outputs, .per_token = o->per_token};
     m->scale = fgi_or_default(o->scale, 1.0 / 255);
     if (entry->takes_images && !find_image(root, entry->entry.name, o, m->shape.image))
         return NULL;
@@ -228,7 +229,8 @@ fg_tensor fg_flatten_images(fg_tensor x)
 static bool input_matches(const fg_model *model, const fg_type *x)
 {
     bool matches = x->rank == model->shape.input.rank + 1;
-    if (model->entry->takes_tokens) /* sampling computes fewer positions at a time */
+    if (fgi_is_tokens(model->entry,
+                      &model->shape.input)) /* sampling computes fewer positions at a time */
         return matches && x->dtype == FG_S32;
     for (int i = 0; matches && i < model->shape.input.rank; i++)
         matches = x->dim[i + 1] == model->shape.input.dim[i];
@@ -244,7 +246,8 @@ fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
     if (!input_matches(model, fg_tensor_type(x)))
         return fgi_layer_fail(model->root, x, "expected a batch of %s",
                               fg_type_format(&model->shape.input, want, sizeof want));
-    if (!model->entry->takes_tokens && !fg_dtype_is_float(fg_tensor_type(x)->dtype))
+    if (!fgi_is_tokens(model->entry, &model->shape.input) &&
+        !fg_dtype_is_float(fg_tensor_type(x)->dtype))
         x = fg_mul_scalar(fg_cast(x, fg_trace_float(fg_tensor_trace(x))), model->scale);
     const int64_t *image = model->shape.image;
     if (model->entry->takes_images)

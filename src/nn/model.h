@@ -11,7 +11,15 @@ extern const fg_entry *const fgi_model_rows[];
 extern const size_t fgi_model_row_count;
 extern const fg_entry *const fgi_loss_rows[];
 extern const size_t fgi_loss_row_count;
-extern const fg_model_entry fgi_linear_row;
+extern const fg_model_entry fgi_linear_row, fgi_lstm_row;
+
+/* Whether samples of this type are tokens for the model. */
+static inline bool fgi_is_tokens(const fg_model_entry *entry, const fg_type *sample)
+{
+    return entry->takes_tokens ||
+           (entry->takes_series && sample->dtype == FG_S32 && sample->rank == 1);
+}
+
 extern const fg_loss_entry fgi_cross_entropy_row, fgi_focal_row, fgi_l1_row, fgi_huber_row,
     fgi_smooth_l1_row, fgi_quantile_row, fgi_kl_div_row, fgi_bce_with_logits_row,
     fgi_sigmoid_focal_row;

@@ -29,7 +29,8 @@
     ROW(fgi_efficientnet_row)                                                                      \
     ROW(fgi_mobilenet_v3_large_row)                                                                \
     ROW(fgi_mobilenet_v3_small_row)                                                                \
-    ROW(fgi_unet_row)
+    ROW(fgi_unet_row)                                                                              \
+    ROW(fgi_lstm_row)
 
 #define DECLARE(name) extern const fg_model_entry name;
 ROWS(DECLARE)

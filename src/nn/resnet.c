@@ -202,14 +202,13 @@ static const fg_config_rule timm_rules[] = {
     {                                                                                              \
         build(self, root, shape, &(kind){#title, __VA_ARGS__});                                    \
     }                                                                                              \
-    const fg_model_entry fgi_##title##_row = {.entry = {.name = #title,                            \
-                                                        .help = "residual network, for images",    \
-                                                        FG_OPTIONS(options, resnet)},              \
-                                              .takes_images = true,                                \
-                                              .build = build_##title,                              \
-                                              .apply = apply,                                      \
-                                              .published = published_,                             \
-                                              .head = "fc.*"}
+    const fg_model_entry fgi_##title##_row = {                                                     \
+        .entry = {.name = #title, .help = "residual network", FG_OPTIONS(options, resnet)},        \
+        .takes_images = true,                                                                      \
+        .build = build_##title,                                                                    \
+        .apply = apply,                                                                            \
+        .published = published_,                                                                   \
+        .head = "fc.*"}
 
 #define BLOCKS(...)                                                                                \
     {                                                                                              \

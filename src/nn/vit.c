@@ -105,7 +105,8 @@ static fg_tensor apply(const void *self, fg_tensor x)
 
 static const fg_option options[] = {
     COMMON_OPTIONS,
-    FG_OPTION(vit, layers, INT, "12", "1..256", "6", "Number of transformer blocks."),
+    FG_OPTION(vit, layers, INT, "auto", "auto|1..256", "6", "Number of transformer blocks.",
+              .automatic = "12"),
     FG_OPTION(vit, width, INT, "auto", "auto|1..65536", "384", "Size of the hidden state.",
               .automatic = "768"),
     FG_OPTION(vit, heads, INT, "12", "1..1024", "6", "Attention heads; must divide width."),
@@ -158,7 +159,7 @@ static const fg_config_rule hf_rules[] =
 static const fg_published published[] = {HF(hf_rules), {.type = NULL}};
 
 const fg_model_entry fgi_vit_row = {
-    .entry = {.name = "vit", .help = "vision transformer, for images", FG_OPTIONS(options, vit)},
+    .entry = {.name = "vit", .help = "vision transformer", FG_OPTIONS(options, vit)},
     .takes_images = true,
     .build = build,
     .apply = apply,
@@ -197,14 +198,13 @@ static const fg_config_rule timm_rules[] = {
         m->heads = its_heads;                                                                      \
         build(self, root, shape);                                                                  \
     }                                                                                              \
-    const fg_model_entry fgi_##title##_row = {.entry = {.name = #title,                            \
-                                                        .help = "vision transformer, for images",  \
-                                                        FG_OPTIONS(common_options, vit)},          \
-                                              .takes_images = true,                                \
-                                              .build = build_##title,                              \
-                                              .apply = apply,                                      \
-                                              .published = published_##title,                      \
-                                              .head = "head.*"}
+    const fg_model_entry fgi_##title##_row = {                                                     \
+        .entry = {.name = #title, .help = "vision transformer", FG_OPTIONS(common_options, vit)},  \
+        .takes_images = true,                                                                      \
+        .build = build_##title,                                                                    \
+        .apply = apply,                                                                            \
+        .published = published_##title,                                                            \
+        .head = "head.*"}
 
 ROW(vit_tiny, 12, 192, 3);
 ROW(vit_small, 12, 384, 6);

@@ -1,4 +1,5 @@
-/* test_nn_transformer.c - norms, embeddings, attention and transformer blocks compared with
+/* test_nn_transformer.c - norms, embeddings, recurrent layers, attention and transformer
+ * blocks compared with
  * PyTorch: results and gradients in f32 and bf16, of batches with a padding row, on 1 and 4
  * devices. Recorded by tests/golden/nn/record_transformer.py. One program computes all cases.
  *
@@ -90,6 +91,31 @@ static fg_tensor apply_block(const void *layer, fg_tensor x, const row *r)
     return fg_transformer_block_apply(layer, x, &masks);
 }
 
+static void *create_recurrent(fg_module *root, const row *r)
+{
+    return fg_recurrent_create(root, r->name, r->options);
+}
+
+/* The last states, of both directions, are added to the result; a GRU begins with
+ * states of 0.5. */
+static fg_tensor apply_recurrent(const void *layer, fg_tensor x, const row *r)
+{
+    const fg_recurrent_options *o = r->options;
+    fg_trace *trace = fg_tensor_trace(x);
+    fg_recurrent_state state = {.valid = masks_of(trace, r).valid};
+    if (o->kind == FG_GRU)
+        state.h = fg_full(trace, FG_F32, 0.5, FG_DIMS(1, BATCH, o->hidden));
+    fg_tensor y = fg_recurrent_apply(layer, x, &state);
+    for (int i = 0; i < (o->kind == FG_LSTM ? 2 : 1); i++) {
+        const fg_tensor last = fg_permute(i == 0 ? state.h : state.c, (const int[]){1, 0, 2});
+        y = fg_add(y, fg_cast(fg_reshape(last, FG_DIMS(BATCH, 1, -1)), fg_tensor_type(y)->dtype));
+    }
+    return y;
+}
+
+#define RECURRENT(...)                                                                             \
+    .options = &(const fg_recurrent_options){.in = WIDTH, .hidden = 3, __VA_ARGS__},               \
+    .create = create_recurrent, .apply = apply_recurrent
 #define NORM(...)                                                                                  \
     .options = &(const fg_norm_options){.channels = WIDTH, __VA_ARGS__}, .create = create_norm,    \
     .apply = apply_norm
@@ -137,6 +163,8 @@ static const row rows[] = {
      ATTENTION(.width = WIDTH, .heads = 4, .kv_heads = 2, .causal = true, .window = 4,
                .position = FG_POSITION_ALIBI, .query_chunk = 4),
      .is_padded = true, .has_segments = true},
+    {"lstm", RECURRENT(.bidirectional = true), .is_padded = true},
+    {"gru", RECURRENT(.kind = FG_GRU)},
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 

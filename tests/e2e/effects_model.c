@@ -71,7 +71,7 @@ static char *program_of(const char *name, const char *options)
     fg_module *root = NULL;
     fg_trace *trace = NULL;
     char *text = NULL;
-    const bool is_text = strstr("gpt2 llama bert", name) != NULL;
+    const bool is_text = strstr("gpt2 llama bert lstm", name) != NULL;
     const fg_type image = {FG_F32, 3, {32, 32, 3}}, tokens = {FG_S32, 1, {8}};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     fgt_ok(fg_trace_create(NULL, &trace, &err));
@@ -381,6 +381,41 @@ static void weighted_loss(const effect *e, const char *folder)
               reference_loss(&start, val, 0, val->rows), 1e-6, 0);
 }
 
+/* An LSTM with one unit: the columns of the table are its time steps. */
+static void series(const effect *e, const char *folder)
+{
+    static const float input[4] = {0.5F, -1, 0.75F, 1.5F}, own[4] = {1, -0.5F, -0.75F, 0.25F};
+    static const float bias[4] = {0.25F, 0.5F, -0.25F, 0}, zeros[4] = {0};
+    static const float out[CLASSES] = {2, -1, 0.5F};
+    const reference_data *data = effects_samples();
+    fg_error err = {0};
+    double sum = 0;
+    for (int i = 0; i < data->rows; i++) {
+        double h = 0, c = 0, total = 0, gate[4];
+        for (int t = 0; t < 2; t++) {
+            for (int k = 0; k < 4; k++)
+                gate[k] = (double)input[k] * data->x[i][t] + (double)own[k] * h + (double)bias[k];
+            c = sigmoid(gate[1]) * c + sigmoid(gate[0]) * tanh(gate[2]);
+            h = sigmoid(gate[3]) * tanh(c);
+        }
+        for (int k = 0; k < CLASSES; k++)
+            total += exp((double)out[k] * h);
+        sum += log(total) - (double)out[data->label[i]] * h;
+    }
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "lstm.weight_ih_l0", .type = {FG_F32, 2, {4, 1}}, .data = input},
+        {.name = "lstm.weight_hh_l0", .type = {FG_F32, 2, {4, 1}}, .data = own},
+        {.name = "lstm.bias_ih_l0", .type = {FG_F32, 1, {4}}, .data = bias},
+        {.name = "lstm.bias_hh_l0", .type = {FG_F32, 1, {4}}, .data = zeros},
+        {.name = "fc.weight", .type = {FG_F32, 2, {CLASSES, 1}}, .data = out},
+        {.name = "fc.bias", .type = {FG_F32, 1, {CLASSES}}, .data = zeros},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, 6, NULL, &err));
+    const json_t *s =
+        effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=5 %s", e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"), sum / data->rows, 0, 2e-6);
+}
+
 /* A GPT-2 whose logits do not depend on the text. Documents end with a line; their first letters,
  * which follow it, are not predicted. */
 static void documents(const effect *e, const char *folder)
@@ -427,6 +462,7 @@ const effect effects_model[] = {
     {"task", "--task=regression --data.normalize=false", task},
     {"model.name", "--model.name=linear", effects_check_samples},
     {"model.name", "--model.name=mlp", perceptron},
+    {"model.name", "--model.name=lstm --model.width=1", series},
     /* LeCun et al. 1998, 10 classes; He et al. 2016 as torchvision counts them. */
     {"model.name", "--model.name=lenet --model.classes=10", parameters, .count = 61706},
     {"model.name", RESNET "resnet18", parameters, .count = 11689512},
@@ -456,6 +492,12 @@ const effect effects_model[] = {
     {"model.query_chunk", "{query_chunk: 4}", changes_program, .train = "gpt2"},
     {"model.remat", "{remat: true}", changes_program, .train = "gpt2"},
     {"model.document_end", "--model.document_end=10", documents},
+    {"model.layers", "{layers: 2}", changes_program, .train = "lstm"},
+    {"model.width", "{width: 64}", changes_program, .train = "lstm"},
+    {"model.bidirectional", "{bidirectional: true}", changes_program, .train = "lstm"},
+    {"model.dropout", "{dropout: 0.1}", changes_program, .train = "lstm"},
+    {"model.vocabulary", "{vocabulary: 8192}", changes_program, .train = "lstm"},
+    {"model.padding", "{padding: 1}", changes_program, .train = "lstm"},
     {"model.kv_heads", "{kv_heads: 4}", changes_program, .train = "llama"},
     {"model.head_width", "{head_width: 128}", changes_program, .train = "llama"},
     {"model.intermediate", "{intermediate: 1024}", changes_program, .train = "llama"},

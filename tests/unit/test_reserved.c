@@ -81,6 +81,18 @@ static void by_fg_attention_masks(fg_error *err)
     fg_module_destroy(root);
 }
 
+static void by_fg_recurrent_state(fg_error *err)
+{
+    NEWER(fg_recurrent_state, 0);
+    fg_module *root = root_of();
+    fg_trace *trace = trace_of();
+    const fg_recurrent *layer =
+        fg_recurrent_create(root, "lstm", &(fg_recurrent_options){.in = 4, .hidden = 2});
+    (void)fg_recurrent_apply(layer, fg_zeros(trace, FG_F32, FG_DIMS(2, 3, 4)), &o);
+    end_trace(trace, err);
+    fg_module_destroy(root);
+}
+
 static void by_fg_scan_options(fg_error *err)
 {
     NEWER(fg_scan_options, .carry_count = 1);
@@ -148,6 +160,7 @@ BY_MODULE(fg_batch_norm_options, fg_batch_norm_create(root, "bn", &o))
 BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
 BY_MODULE(fg_norm_options, fg_norm_create(root, "norm", &o))
+BY_MODULE(fg_recurrent_options, fg_recurrent_create(root, "lstm", &o))
 BY_MODULE(fg_embedding_options, fg_embedding_create(root, "wte", &o))
 BY_MODULE(fg_multihead_attention_options, fg_multihead_attention_create(root, "attn", &o))
 BY_MODULE(fg_transformer_block_options, fg_transformer_block_create(root, "h", &o))
@@ -412,6 +425,8 @@ static const reserved_row refused[] = {
     ROW(fg_transformer_block_options),
     ROW(fg_attention_options),
     ROW(fg_attention_masks),
+    ROW(fg_recurrent_options),
+    ROW(fg_recurrent_state),
     ROW(fg_operation),
     ROW(fg_scan_options),
     ROW(fg_while_options),

@@ -46,11 +46,12 @@ static void build(void *self, fg_module *root)
         .values = t->model_values,
         .input = t->input,
         .outputs = t->outputs,
+        .per_token = t->is_language,
     };
     if (t->image[0] > 0)
         memcpy(options.image, t->augment.count > 0 ? t->input.dim : t->image, sizeof t->image);
     fg_here(t->file, t->line);
-    options.input.dtype = t->model_entry->takes_tokens ? FG_S32 : FG_F32; /* of `prepare` */
+    options.input.dtype = fgi_is_tokens(t->model_entry, &t->input) ? FG_S32 : FG_F32;
     t->model = fg_model_create(root, &options);
     freeze(t, root);
     t->frozen = fg_module_frozen_count(root);
@@ -84,7 +85,7 @@ static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch, fg_tensor
 {
     fg_tensor x = decoded(t, fg_batch_at(batch, 0));
     fg_trace *trace = fg_tensor_trace(x);
-    if (t->model_entry->takes_tokens)
+    if (fgi_is_tokens(t->model_entry, &t->input))
         return fg_cast(x, FG_S32);
     x = fg_cast(x, fg_trace_float(trace));
     if (t->scale != 1)
@@ -384,17 +385,19 @@ static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_err
     for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_MODEL); i++) {
         const fg_model_entry *m =
             (const fg_model_entry *)fg_registry_at(registry, FG_REGISTRY_MODEL, i);
-        if (m->takes_tokens)
+        if (m->takes_tokens || m->takes_series)
             (void)fgi_snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
                                names[0] != '\0' ? ", " : "", m->entry.name);
     }
     const bool has_option = fg_option_find(t->model_values, "vocabulary") != NULL;
-    if (has_option && fg_option_int(t->model_values, "vocabulary") < t->schema->vocabulary)
+    const int64_t vocabulary =
+        has_option ? (int64_t)fg_option_number(t->model_values, "vocabulary") : INT64_MAX;
+    if (!t->is_language && vocabulary < t->schema->vocabulary)
         return fgi_fail(err, FG_EINVAL,
                         "model.vocabulary is %" PRId64 ", but the tokenizer has %" PRId64 " tokens",
-                        fg_option_int(t->model_values, "vocabulary"), t->schema->vocabulary);
+                        vocabulary, t->schema->vocabulary);
     FGI_TRY(check_documents(t, err));
-    if (t->is_language && !t->model_entry->takes_tokens)
+    if (t->is_language && !t->model_entry->takes_tokens && !t->model_entry->takes_series)
         return fgi_fail(err, FG_EINVAL,
                         "%s: '%s' does not take tokens, which task language requires: expected one "
                         "of %s",

@@ -119,6 +119,32 @@ def language_models(out):
            lambda m: m(tokens, attention_mask=(tokens != 0).long()).logits, integers(5001, (BATCH,), CLASSES))
 
 
+class Lstm(torch.nn.Module):
+    """Logits of each token, or of the last states; the token 0 is not read."""
+
+    def __init__(self, outputs, per_token, **options):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(VOCABULARY, 6)
+        self.lstm = torch.nn.LSTM(6, 6, batch_first=True, **options)
+        self.fc = torch.nn.Linear(6 * (1 + self.lstm.bidirectional), outputs)
+        self.per_token = per_token
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        if self.per_token:
+            return self.fc(self.lstm(x)[0])
+        h = torch.cat([self.lstm(x[i, text != 0][None])[1][0] for i, text in enumerate(tokens)], 1)
+        return self.fc(torch.cat([h[-2], h[-1]], 1))
+
+
+def recurrent_models(out):
+    tokens, labels = (integers(tag, (BATCH, LENGTH), VOCABULARY) for tag in (5000, 5001))
+    tokens[:, 0] = 1
+    record(out, "lstm", Lstm(VOCABULARY, True, num_layers=2), lambda m: m(tokens), labels, curve=False)
+    record(out, "lstm/classes", Lstm(CLASSES, False, bidirectional=True), lambda m: m(tokens),
+           integers(5001, (BATCH,), CLASSES), gradient=False)
+
+
 def image_models(out):
     labels = integers(5001, (BATCH,), CLASSES)
 
@@ -202,6 +228,7 @@ def published_names(out):
 def main():
     out = {}
     language_models(out)
+    recurrent_models(out)
     image_models(out)
     published_names(out)
     versions = {m.__name__: m.__version__ for m in (torch, transformers, timm)}

@@ -1,4 +1,4 @@
-"""record_transformer.py - records PyTorch's results of norms, embeddings, attention and transformer blocks for
+"""record_transformer.py - records PyTorch's results of norms, embeddings, recurrent layers, attention and transformer blocks for
 tests/cts/test_nn_transformer.c.
 
     python3 record_transformer.py    requires torch, numpy, safetensors; writes transformer.safetensors
@@ -137,6 +137,30 @@ class Attention(nn.Module):
         return self.proj(y.transpose(1, 2).reshape(n, length, -1))
 
 
+class Recurrent(nn.Module):
+    """A layer whose last states are added to its result; lengths 3, 4, ... or an initial state."""
+
+    def __init__(self, kind, padding=False, first=None, **options):
+        super().__init__()
+        layer = kind(WIDTH, 3, batch_first=True, **options)
+        self.padding, self.first = padding, first
+        self.__dict__["layer"] = layer  # its parameters have no prefix
+        for name, p in layer.named_parameters():
+            self.register_parameter(name, p)
+
+    def forward(self, x):
+        if self.padding:
+            x = nn.utils.rnn.pack_padded_sequence(x, 3 + torch.arange(BATCH), True, enforce_sorted=False)
+        first = None if self.first is None else torch.full(
+            (self.layer.num_layers, BATCH, 3), self.first, dtype=x.dtype)
+        y, last = self.layer(x) if first is None else self.layer(x, first)
+        if self.padding:
+            y, _ = nn.utils.rnn.pad_packed_sequence(y, True, total_length=LENGTH)
+        for state in last if isinstance(last, tuple) else [last]:
+            y = y + torch.cat(list(state), -1)[:, None]
+        return y
+
+
 class Mlp(nn.Module):
     def __init__(self, hidden, act, gated, bias):
         super().__init__()
@@ -191,6 +215,8 @@ def main():
                                Attention(heads=4, kv=2, causal=True, rotary=True, bias=False), gated))
     record(out, "in_chunks", Attention(heads=4, kv=2, causal=True, window=4, alibi=True, padding=True,
                                        segments=True))
+    record(out, "lstm", Recurrent(nn.LSTM, padding=True, bidirectional=True))
+    record(out, "gru", Recurrent(nn.GRU, first=0.5))
     save_file(out, HERE / "transformer.safetensors")
 
 
