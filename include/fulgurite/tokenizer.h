@@ -5,9 +5,10 @@
  *
  * Of a tokenizer.json, all of these are supported; anything else is an error that names it:
  *
- *   models          BPE (byte-level, and with byte fallback as in SentencePiece), WordPiece
+ *   models          BPE (byte-level, and with byte fallback as in SentencePiece), WordPiece,
+ *                   Unigram (also with byte fallback)
  *   normalizers     NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Replace, Prepend,
- *                   BertNormalizer
+ *                   BertNormalizer, Precompiled
  *   pre-tokenizers  ByteLevel, Split, Whitespace, WhitespaceSplit, Punctuation, Digits,
  *                   CharDelimiterSplit, BertPreTokenizer, Metaspace
  *   post-processors TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel
@@ -18,7 +19,8 @@
  * are loaded when they are needed.
  *
  * Source: https://huggingface.co/docs/tokenizers; Sennrich et al. 2016, "Neural machine translation
- * of rare words with subword units" (BPE); Devlin et al. 2019, "BERT" (WordPiece).
+ * of rare words with subword units" (BPE); Devlin et al. 2019, "BERT" (WordPiece);
+ * Kudo 2018, "Subword regularization" (Unigram).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_TOKENIZER_H

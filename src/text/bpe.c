@@ -27,13 +27,6 @@ typedef struct symbol {
     int32_t before, after; /* -1: none */
 } symbol;
 
-static fgi_hash pair_key(int32_t left, int32_t right)
-{
-    const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    const uint64_t mixed = pair * 0x9e3779b97f4a7c15u;
-    return (fgi_hash){mixed ^ mixed >> 32, pair};
-}
-
 /* ---- the heap of pairs: rank and place of the left symbol, least first ----------------------- */
 
 static void heap_put(fgi_buf *heap, uint64_t item)
@@ -72,7 +65,7 @@ static uint64_t heap_take(fgi_buf *heap)
 static const int32_t *merge_of(const fgi_bpe *bpe, const symbol *s, int32_t left)
 {
     const int32_t right = left >= 0 ? s[left].after : -1;
-    return right < 0 ? NULL : fgi_map_get(&bpe->pairs, pair_key(s[left].token, s[right].token));
+    return right < 0 ? NULL : fgi_map_get(&bpe->pairs, fgi_pair_key(s[left].token, s[right].token));
 }
 
 static void push(const fgi_bpe *bpe, fgi_encoder *e, const symbol *s, int32_t left)
@@ -227,8 +220,8 @@ static fg_status add_merge(fg_tokenizer *t, fgi_bpe *bpe, size_t rank, const jso
                         "concatenation is a token, too",
                         t->name, rank);
     bpe->merges[rank] = merged;
-    return fgi_map_put(&bpe->pairs, pair_key(a, b), &bpe->merges[rank]) ? FG_OK
-                                                                        : fgi_no_memory(err);
+    return fgi_map_put(&bpe->pairs, fgi_pair_key(a, b), &bpe->merges[rank]) ? FG_OK
+                                                                            : fgi_no_memory(err);
 }
 
 static fg_status read_merges(fg_tokenizer *t, fgi_bpe *bpe, const json_t *merges, fg_error *err)
@@ -261,14 +254,19 @@ static fg_status read_unknown(fg_tokenizer *t, fgi_bpe *bpe, const json_t *model
     return FG_OK;
 }
 
-static fg_status fill_tables(const fg_tokenizer *t, fgi_bpe *bpe, fg_error *err)
+void fgi_byte_tokens(const fg_tokenizer *t, int32_t out[256])
 {
     char code[8];
-    fgi_buf c = {0};
     for (int b = 0; b < 256; b++) {
         (void)fgi_snprintf(code, sizeof code, "<0x%02X>", b);
-        bpe->bytes[b] = fg_tokenizer_index(t, code);
+        out[b] = fg_tokenizer_index(t, code);
     }
+}
+
+static fg_status fill_tables(const fg_tokenizer *t, fgi_bpe *bpe, fg_error *err)
+{
+    fgi_buf c = {0};
+    fgi_byte_tokens(t, bpe->bytes);
     for (uint32_t i = 0; i < DIRECT; i++) {
         c.size = 0; /* not fgi_buf_clear, which forgets a failure */
         fgi_utf8_put(&c, i);

@@ -302,6 +302,7 @@ static const row rows[] = {
     {NORMALIZER, "StripAccents", NULL, REPLACE(""), "\\p{M}+", NULL},
     {NORMALIZER, "Replace", NULL, REPLACE(""), NULL, read_replace},
     {NORMALIZER, "Prepend", NULL, {.run = run_prefix}, NULL, read_prepend},
+    {NORMALIZER, "Precompiled", NULL, {.run = fgi_run_charsmap}, NULL, fgi_charsmap_read},
     {NORMALIZER, "ByteLevel", NULL, {.run = run_bytes}, NULL, NULL},
     {NORMALIZER, "BertNormalizer", "clean_text", REPLACE(""),
      "(?:(?![\\t\\n\\r])[\\p{Cc}\\p{Cf}\\p{Co}\\x{fffd}])+", NULL},

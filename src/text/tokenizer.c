@@ -185,13 +185,17 @@ static fg_status add_model(fg_tokenizer *t, const json_t *model, fg_error *err)
 {
     const char *type = json_string_value(json_object_get(model, "type"));
     if (type == NULL) /* in old files */
-        type = json_object_get(model, "merges") != NULL ? "BPE" : "WordPiece";
+        type = json_object_get(model, "merges") != NULL         ? "BPE"
+               : json_is_array(json_object_get(model, "vocab")) ? "Unigram"
+                                                                : "WordPiece";
     if (strcmp(type, "BPE") == 0)
         return fgi_bpe_add(t, model, err);
     if (strcmp(type, "WordPiece") == 0)
         return fgi_wordpiece_add(t, model, err);
-    return fgi_fail(err, FG_EUNSUPPORTED, "%s: unknown model '%.40s': expected BPE or WordPiece",
-                    t->name, type);
+    if (strcmp(type, "Unigram") == 0)
+        return fgi_unigram_add(t, model, err);
+    return fgi_fail(err, FG_EUNSUPPORTED,
+                    "%s: unknown model '%.40s': expected BPE, WordPiece or Unigram", t->name, type);
 }
 
 static fg_status read_json(fg_tokenizer *t, const json_t *root, fg_error *err)
@@ -277,6 +281,7 @@ void fg_tokenizer_destroy(fg_tokenizer *t)
     fgi_added_destroy(t->added[1]);
     fgi_bpe_destroy(t->bpe);
     fgi_wordpiece_destroy(t->wordpiece);
+    fgi_unigram_destroy(t->unigram);
     fgi_decoders_destroy(t->decoders);
     fgi_vocabulary_fini(&t->vocabulary);
     fgi_free(t->first.at);

@@ -17,6 +17,7 @@ enum { FGI_MOST_STEPS = 32 };
 
 typedef struct fgi_step fgi_step;
 typedef struct fgi_encoder fgi_encoder;
+typedef struct fgi_charsmap fgi_charsmap;
 
 /* What becomes of the matches of a split, and of the text between them, in the order of
  * `behavior`'s words. */
@@ -38,10 +39,12 @@ struct fgi_step {
     const char *before, *after;     /* the texts of replacements and prefixes; in the arena */
     fgi_text_form form;             /* of normalization forms */
     const struct fgi_added_tokens *added; /* of added tokens */
+    const fgi_charsmap *charsmap;         /* of "Precompiled" */
 };
 
 typedef struct fgi_bpe fgi_bpe;
 typedef struct fgi_wordpiece fgi_wordpiece;
+typedef struct fgi_unigram fgi_unigram;
 typedef struct fgi_decoder fgi_decoder;
 
 struct fg_tokenizer {
@@ -56,6 +59,7 @@ struct fg_tokenizer {
     fg_token_list first, last;         /* the tokens around a text */
     fgi_bpe *bpe;                      /* or NULL */
     fgi_wordpiece *wordpiece;          /* or NULL */
+    fgi_unigram *unigram;              /* or NULL */
     fgi_decoder *decoders;             /* or NULL */
 };
 
@@ -66,7 +70,7 @@ struct fgi_encoder {
     bool is_start; /* no text was passed to the pre-tokenizers yet */
     fgi_buf texts[FGI_MOST_STEPS];
     fgi_regex_work *works[FGI_MOST_STEPS + 2]; /* of the steps, and of `word` and `space` */
-    fgi_buf symbols, heap;                     /* of BPE */
+    fgi_buf symbols, heap;                     /* of the models */
     fg_status status;                          /* after a failure, nothing is done */
     fg_error *err;
 };
@@ -91,6 +95,9 @@ fg_status fgi_step_add(fg_tokenizer *t, fgi_step **out, fg_error *err);
 
 /* Steps of a "normalizer" or "pre_tokenizer" (steps.c), which may be null. */
 fg_status fgi_steps_add(fg_tokenizer *t, const char *kind, const json_t *given, fg_error *err);
+/* The normalizer "Precompiled" (charsmap.c). */
+void fgi_run_charsmap(const fgi_step *step, fgi_encoder *e, fgi_str piece);
+fg_status fgi_charsmap_read(fg_tokenizer *t, const json_t *given, fgi_step *step, fg_error *err);
 /* A regular expression from {"String": ...} or {"Regex": ...}. */
 fg_status fgi_pattern_read(const fg_tokenizer *t, const json_t *given, fgi_regex **out,
                            fg_error *err);
@@ -105,11 +112,23 @@ void fgi_added_destroy(struct fgi_added_tokens *added);
 /* The text as the normalizers change it, without the first step; for texts of added tokens. */
 fg_status fgi_normalize(fg_tokenizer *t, const char *text, fgi_buf *out, fg_error *err);
 
-/* The last step, from "model" (bpe.c, wordpiece.c). */
+/* A key of two numbers. */
+static inline fgi_hash fgi_pair_key(int32_t left, int32_t right)
+{
+    const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    const uint64_t mixed = pair * 0x9e3779b97f4a7c15u;
+    return (fgi_hash){mixed ^ mixed >> 32, pair};
+}
+/* The tokens "<0x00>" to "<0xFF>" of bytes; -1: there is none. */
+void fgi_byte_tokens(const fg_tokenizer *t, int32_t out[256]);
+
+/* The last step, from "model" (bpe.c, wordpiece.c, unigram.c). */
 fg_status fgi_bpe_add(fg_tokenizer *t, const json_t *model, fg_error *err);
 fg_status fgi_wordpiece_add(fg_tokenizer *t, const json_t *model, fg_error *err);
 void fgi_bpe_destroy(fgi_bpe *bpe);
 void fgi_wordpiece_destroy(fgi_wordpiece *wordpiece);
+fg_status fgi_unigram_add(fg_tokenizer *t, const json_t *model, fg_error *err);
+void fgi_unigram_destroy(fgi_unigram *unigram);
 
 /* Decoders, from "decoder", which may be null (decoder.c). */
 fg_status fgi_decoders_create(fg_tokenizer *t, const json_t *given, fg_error *err);

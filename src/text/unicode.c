@@ -12,7 +12,8 @@
 #define FUNCTIONS(X)                                                                               \
     X(decompose, utf8proc_decompose)                                                               \
     X(normalize, utf8proc_normalize_utf32)                                                         \
-    X(lower, utf8proc_tolower)
+    X(lower, utf8proc_tolower)                                                                     \
+    X(is_break, utf8proc_grapheme_break_stateful)
 FGI_LIBRARY(utf8proc, FUNCTIONS, "libutf8proc.so.2", "libutf8proc.so.3")
 
 fg_status fgi_unicode_check(const char *where, fg_error *err)
@@ -60,6 +61,20 @@ static void lowercase(fgi_str text, fgi_buf *out)
         else
             fgi_utf8_put(out, (uint32_t)utf8proc.lower((utf8proc_int32_t)c));
     }
+}
+
+size_t fgi_unicode_cluster(fgi_str text)
+{
+    size_t end, size;
+    utf8proc_int32_t state = 0;
+    uint32_t before = fgi_utf8_decode(text.data, &end);
+    for (; end < text.size; end += size) {
+        const uint32_t next = fgi_utf8_decode(text.data + end, &size);
+        if (utf8proc.is_break((utf8proc_int32_t)before, (utf8proc_int32_t)next, &state))
+            break;
+        before = next;
+    }
+    return end;
 }
 
 /* ---- normalization forms --------------------------------------------------------------------- */

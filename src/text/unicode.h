@@ -15,6 +15,10 @@ fg_status fgi_unicode_check(const char *where, fg_error *err);
  * each character alone (Unicode's SpecialCasing without context). */
 void fgi_unicode_form(fgi_text_form form, fgi_str text, fgi_buf *out);
 
+/* Bytes of the extended grapheme cluster that begins the text, size > 0. Source: Unicode Standard
+ * Annex #29. Requires fgi_unicode_check. */
+size_t fgi_unicode_cluster(fgi_str text);
+
 /* The character at the start of valid UTF-8, size > 0; *out_size: its bytes. */
 uint32_t fgi_utf8_decode(const char *text, size_t *out_size);
 void fgi_utf8_put(fgi_buf *out, uint32_t character);

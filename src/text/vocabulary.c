@@ -51,6 +51,24 @@ static const char *content_of(const json_t *added, const json_t **out_index)
     return text;
 }
 
+/* Tokens whose indices are their places. */
+static fg_status put_list(fgi_vocabulary *v, const char *where, const json_t *list, fg_error *err)
+{
+    const json_t *entry;
+    size_t i;
+    if (json_array_size(list) > MOST_TOKENS)
+        return fgi_fail(err, FG_EFORMAT, "%s: vocab: more than %d tokens", where, (int)MOST_TOKENS);
+    json_array_foreach(list, i, entry)
+    {
+        const char *text = json_string_value(json_array_get(entry, 0));
+        if (text == NULL || !json_is_number(json_array_get(entry, 1)))
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s: entry %zu of vocab: expected [token, log probability]", where, i);
+        FGI_TRY(put(v, where, text, i, err));
+    }
+    return FG_OK;
+}
+
 fg_status fgi_vocabulary_init(fgi_vocabulary *v, const char *where, const json_t *vocab,
                               const json_t *added, fg_error *err)
 {
@@ -58,8 +76,12 @@ fg_status fgi_vocabulary_init(fgi_vocabulary *v, const char *where, const json_t
     json_t *index;
     const json_t *entry, *id;
     size_t i;
-    if (!json_is_object(vocab))
-        return fgi_fail(err, FG_EFORMAT, "%s: vocab: expected {token: index}", where);
+    if (!json_is_object(vocab) && !json_is_array(vocab))
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: vocab: expected {token: index}, or a list of [token, log "
+                        "probability]",
+                        where);
+    v->count = json_array_size(vocab);
     json_object_foreach((json_t *)vocab, text, index)
         FGI_TRY(measure(where, text, index, &v->count, err));
     json_array_foreach(added, i, entry)
@@ -72,6 +94,7 @@ fg_status fgi_vocabulary_init(fgi_vocabulary *v, const char *where, const json_t
         return fgi_no_memory(err);
     json_object_foreach((json_t *)vocab, text, index)
         FGI_TRY(put(v, where, text, (size_t)json_integer_value(index), err));
+    FGI_TRY(put_list(v, where, vocab, err));
     json_array_foreach(added, i, entry)
     {
         text = content_of(entry, &id);

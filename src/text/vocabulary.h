@@ -25,8 +25,8 @@ typedef struct fgi_vocabulary {
     fgi_map by_text;   /* fgi_token */
 } fgi_vocabulary;
 
-/* Adds the members of "vocab", {token: index}, and the "added_tokens", [{content, id, special}],
- * of the file `where`. Errors: FG_EFORMAT, FG_ENOMEM. */
+/* Adds the members of "vocab", {token: index} or [[token, score], ...], and the "added_tokens",
+ * [{content, id, special}], of the file `where`. Errors: FG_EFORMAT, FG_ENOMEM. */
 fg_status fgi_vocabulary_init(fgi_vocabulary *v, const char *where, const json_t *vocab,
                               const json_t *added, fg_error *err);
 void fgi_vocabulary_fini(fgi_vocabulary *v);

@@ -53,7 +53,7 @@ static void tokens_and_texts_are_those_of_the_reference(void **state)
     const char *name;
     assert_int_equal(fg_file_read(FOLDER "/cases.json", &text, &size, &err), FG_OK);
     assert_int_equal(fgi_json_parse("cases.json", 0, text, size, &root, &err), FG_OK);
-    assert_int_equal(json_object_size(root), 7);
+    assert_int_equal(json_object_size(root), 10);
     json_object_foreach(root, name, cases)
     {
         fg_tokenizer *t = NULL;
@@ -125,9 +125,15 @@ static void files_that_do_not_fit_are_named(void **state)
     static const bad cases[] = {
         {"{", FG_EFORMAT, "t.json: byte 1: invalid JSON"},
         {"{}", FG_EFORMAT, "expected a tokenizer of Hugging Face, with a member 'model'"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {}}}", FG_EUNSUPPORTED,
-         "unknown model 'Unigram': expected BPE or WordPiece"},
-        {"{\"model\": {\"vocab\": [], \"merges\": []}}", FG_EFORMAT, "vocab: expected"},
+        {"{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", FG_EUNSUPPORTED,
+         "unknown model 'WordLevel': expected BPE, WordPiece or Unigram"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
+         "vocab: expected a list of [token, log probability]"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0], [\"b\"]]}}", FG_EFORMAT,
+         "t.json: entry 1 of vocab: expected [token, log probability]"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]], \"unk_id\": 1}}", FG_EFORMAT,
+         "unk_id 1 is not in vocab"},
+        {"{\"model\": {\"vocab\": 1, \"merges\": []}}", FG_EFORMAT, "vocab: expected"},
         {"{\"model\": {\"vocab\": {\"a\": -1}, \"merges\": []}}", FG_EFORMAT,
          "token 'a': expected an index"},
         {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []}}", FG_EFORMAT,

@@ -105,7 +105,60 @@ def metaspace(lines):
     return train(t, trainer, lines)
 
 
-CONFIGURATIONS = {f.__name__: f for f in (gpt2, llama3, llama2, bert, bert_cased, mixed, metaspace)}
+def unigram(lines):
+    """Like T5, without its normalizer."""
+    t = Tokenizer(models.Unigram())
+    t.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    t.pre_tokenizer = pre_tokenizers.Metaspace()
+    t.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>",
+                                      show_progress=False)
+    t = train(t, trainer, [line[:40] for line in lines])
+    t.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return t
+
+
+def unigram_bytes(lines):
+    """Whole texts, with tokens of bytes."""
+    data = json.loads(unigram(lines).to_str())
+    scores = data["model"]["vocab"] + [[f"<0x{b:02X}>", -20.0 - b / 256] for b in range(256)]
+    data["model"].update(vocab=scores, byte_fallback=True)
+    data["pre_tokenizer"] = None
+    t = Tokenizer.from_str(json.dumps(data))
+    t.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                   decoders.Strip(" ", 1, 0)])
+    return t
+
+
+RULES = [("\u00bd", "1/2"), ("\ufb01", "fi"), ("\u00e9", "e"), ("e\u0301", "e"), ("\u200b", " "), ("\u3000", " "),
+         ("\t", " "), ("\u00fc", "u"), ("e\u0301x", "ex"), ("\u4eac", "\u4eac\u90fd"), ("\x1c", "")]
+
+
+def sentencepiece(lines):
+    """SentencePiece's own normalizer, with few rules, and its scores."""
+    import io
+    import tempfile
+    import sentencepiece as spm
+    from sentencepiece import sentencepiece_model_pb2 as pb
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv", delete=False) as rules:
+        for left, right in RULES:
+            rules.write(" ".join(f"{ord(c):X}" for c in left) + "\t" + " ".join(f"{ord(c):X}" for c in right) + "\n")
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(sentence_iterator=iter([line for line in lines if line]), model_writer=model,
+                                   vocab_size=220, hard_vocab_limit=False, character_coverage=0.98,
+                                   normalization_rule_tsv=rules.name, minloglevel=2)
+    proto = pb.ModelProto.FromString(model.getvalue())
+    t = Tokenizer(models.Unigram([(p.piece, p.score) for p in proto.pieces], proto.trainer_spec.unk_id, False))
+    t.normalizer = normalizers.Sequence([normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap),
+                                         normalizers.Replace(Regex(" {2,}"), " ")])
+    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    t.decoder = decoders.Metaspace()
+    return t
+
+
+CONFIGURATIONS = {f.__name__: f for f in (gpt2, llama3, llama2, bert, bert_cased, mixed, metaspace, unigram,
+                                          unigram_bytes, sentencepiece)}
 
 
 
