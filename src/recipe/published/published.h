@@ -44,6 +44,10 @@ fg_status fgi_published_data(const fgi_config *c, json_t **out, fg_error *err);
 fg_status fgi_published_export(const fgi_run_origin *origin, const char *format, const char *path,
                                const fgi_published_say *say, fg_error *err);
 
+/* Writes the tensors alone, under their own names, with the weights that evaluations use. */
+fg_status fgi_published_save(const fgi_run_origin *origin, const char *path,
+                             const fgi_published_say *say, fg_error *err);
+
 /* Parses the JSON object in a file of the folder; *out is NULL if there is no such file. Writes the
  * file's path to `path`. */
 fg_status fgi_published_read(const char *folder, const char *name, char path[FGI_PATH_BYTES],

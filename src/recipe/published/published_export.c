@@ -400,6 +400,21 @@ static fg_status export_folder(export *e, bool is_timm, const char *folder, fg_e
     return write_tensors(e, path, err);
 }
 
+static void say_average(const export *e, const fgi_published_say *say)
+{
+    if (e->average != NULL)
+        say->line(say->self, "the weights are the averages of the callback, as in evaluations");
+}
+
+fg_status fgi_published_save(const fgi_run_origin *origin, const char *path,
+                             const fgi_published_say *say, fg_error *err)
+{
+    const export e = {.origin = origin, .average = average_of(origin->ckpt)};
+    FGI_TRY(write_tensors(&e, path, err));
+    say_average(&e, say);
+    return FG_OK;
+}
+
 fg_status fgi_published_export(const fgi_run_origin *origin, const char *format, const char *path,
                                const fgi_published_say *say, fg_error *err)
 {
@@ -408,8 +423,8 @@ fg_status fgi_published_export(const fgi_run_origin *origin, const char *format,
     fg_status status = strcmp(format, "safetensors") == 0
                            ? write_tensors(&e, path, err)
                            : export_folder(&e, strcmp(format, "timm") == 0, path, err);
-    if (status == FG_OK && e.average != NULL)
-        say->line(say->self, "the weights are the averages of the callback, as in evaluations");
+    if (status == FG_OK)
+        say_average(&e, say);
     if (status == FG_OK && json_object_get(prepared, "target_deviation") != NULL)
         say->line(say->self, "the model predicts the standardized target: multiply by "
                              "preprocessing.target_deviation of `fulgurite show --json` and add "

@@ -29,14 +29,22 @@ typedef struct export
 }
 export;
 
-/* Images as ONNX and PyTorch have them, and token indices of 64 bits. */
+static bool is_regression(const export *e) { return strcmp(e->task.c->task, "regression") == 0; }
+
+/* Images as ONNX and PyTorch have them, token indices of 64 bits; values in the unit of the target.
+ */
 static fg_tensor forward(void *self, fg_tensor x)
 {
     const export *e = self;
+    const fgi_run_task *t = &e->task;
     if (e->is_image)
         x = fg_permute(x, (const int[]){0, 2, 3, 1});
-    return fg_model_apply(e->task.model,
-                          e->task.model_entry->takes_tokens ? fg_cast(x, FG_S32) : x);
+    x = fg_model_apply(t->model, t->model_entry->takes_tokens ? fg_cast(x, FG_S32) : x);
+    if (!is_regression(e))
+        return x;
+    if (t->loss->predict != NULL)
+        x = t->loss->predict(x, false, t->loss_options);
+    return fg_add_scalar(fg_mul_scalar(x, t->target_deviation), t->target_mean);
 }
 
 static void find_input(export *e)
@@ -56,7 +64,7 @@ static fg_status load(export *e, const fgi_run_origin *origin, const char *path,
     char *file = fgi_temporary_name(path, "tmp");
     if (file == NULL)
         return fgi_no_memory(err);
-    fg_status status = fgi_published_export(origin, "safetensors", file, say, err);
+    fg_status status = fgi_published_save(origin, file, say, err);
     if (status == FG_OK)
         status = fg_module_load(e->root, file, NULL, NULL, err);
     (void)unlink(file);
@@ -96,6 +104,8 @@ static void say_input(const export *e, const fg_onnx_options *o, const json_t *d
                    o->input_name, fg_type_format(&e->input, type, sizeof type));
     if (e->task.model_entry->takes_tokens)
         fgi_buf_puts(&line, "its length is fixed");
+    else if (e->schema.csv != NULL)
+        fgi_buf_puts(&line, "expects the columns as csv in metadata_props encodes them");
     else
         fgi_buf_printf(&line, "expects samples prepared as metadata_props say: preprocessing %s",
                        text != NULL ? text : "");
@@ -124,13 +134,12 @@ static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char 
     find_input(e);
     json_t *data = fgi_run_task_describe(&e->task);
     fg_status status = describe(e, data, err);
-    const fg_onnx_options options = {
-        .input = e->input,
-        .input_name = e->is_image                         ? "pixel_values"
-                      : e->task.model_entry->takes_tokens ? "input_ids"
-                                                          : "input",
-        .output_name = strcmp(e->task.c->task, "regression") == 0 ? "prediction" : "logits",
-        .metadata = e->metadata};
+    const fg_onnx_options options = {.input = e->input,
+                                     .input_name = e->is_image ? "pixel_values"
+                                                   : e->task.model_entry->takes_tokens ? "input_ids"
+                                                                                       : "input",
+                                     .output_name = is_regression(e) ? "prediction" : "logits",
+                                     .metadata = e->metadata};
     if (status == FG_OK)
         status = fg_module_save_onnx(e->root, path, forward, e, &options, err);
     if (status == FG_OK)

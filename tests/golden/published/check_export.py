@@ -1,6 +1,6 @@
 """check_export.py - compares exported models with the program's predictions, both ways.
 
-    python3 check_export.py FULGURITE    requires torch, transformers, timm, numpy; prints the largest differences
+    python3 check_export.py FULGURITE    requires torch, transformers, timm, onnxruntime, numpy; prints the largest differences
 
 For models with random weights and statistics: what transformers and timm save is predicted by the program, fine-tuned
 for a step with another number of classes, exported, and loaded again (large ones are only predicted). Recorded with transformers
@@ -13,11 +13,13 @@ import sys
 import tempfile
 
 import numpy
+import onnxruntime
 import timm
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForImageClassification, ConvNextConfig, ConvNextForImageClassification
-from transformers import ConvNextImageProcessor, ResNetConfig, ResNetForImageClassification
+from transformers import ConvNextImageProcessor, ResNetConfig, ResNetForImageClassification, ViTConfig
+from transformers import ViTForImageClassification
 
 PROGRAM = sys.argv[1]
 MEAN, STD, SIDE, ROWS, CLASSES = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225], 64, 4, 7
@@ -84,6 +86,10 @@ def check(title, make, form=None, load=None):
         back = torch.softmax(load(root / "out")(INPUT), 1).numpy()
         out = abs(predicted(root, "run") - back).max()
         print(f"{title}: out of fulgurite {out:.1e}", flush=True)
+        program(root, "export", "run", "--format=onnx", "--output=out.onnx")
+        logits, = onnxruntime.InferenceSession(root / "out.onnx").run(None, {"pixel_values": INPUT.numpy()})
+        out = abs(predicted(root, "run") - torch.softmax(torch.from_numpy(logits), 1).numpy()).max()
+        print(f"{title}: in ONNX Runtime {out:.1e}", flush=True)
 
 
 def from_transformers(folder):
@@ -101,8 +107,11 @@ def from_timm(folder):
 torch.manual_seed(0)
 RESNET = ResNetConfig(depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512], layer_type="basic", num_labels=CLASSES)
 CONVNEXT = ConvNextConfig(depths=[1, 1, 2, 1], hidden_sizes=[16, 24, 32, 48], num_labels=CLASSES)
+VIT = ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128, image_size=SIDE,
+                num_labels=CLASSES)
 check("resnet18, transformers", transformers_model(ResNetForImageClassification, RESNET), "hf", from_transformers)
 check("convnext, transformers", transformers_model(ConvNextForImageClassification, CONVNEXT), "hf", from_transformers)
+check("vit, transformers", transformers_model(ViTForImageClassification, VIT), "hf", from_transformers)
 check("resnet18, timm", timm_model("resnet18"), "timm", from_timm)
 for title in ("resnet50", "resnext50_32x4d", "wide_resnet50_2", "convnext_tiny"):
     check(f"{title}, timm", timm_model(title))
