@@ -69,8 +69,8 @@ bool fgi_crop_is_multilabel(const fg_format_request *request, const char *path, 
                             int64_t count)
 {
     char shown[FGI_SHOWN_BYTES], line[FGI_SHOWN_BYTES + 160];
-    if (strcmp(request->task, "multilabel") == 0 ||
-        (strcmp(request->task, "auto") == 0 && (is_given || count > 0)))
+    const bool is_auto = request->task == NULL || strcmp(request->task, "auto") == 0;
+    if (is_auto ? is_given || count > 0 : strcmp(request->task, "multilabel") == 0)
         return true;
     if (count == 0)
         return false;
@@ -153,7 +153,7 @@ static fg_status open_val(const part *train, fg_format_request request, fg_forma
     request.part = FG_PART_VAL;
     request.class_names = out->samples->class_names;
     request.class_count = request.class_names != NULL ? out->samples->class_count : 0;
-    if (strcmp(request.task, "auto") == 0)
+    if (request.task == NULL || strcmp(request.task, "auto") == 0)
         request.task = fg_dataset_is_multilabel(out->samples) ? "multilabel" : "classification";
     fg_status status = part_open(&val, &request, err);
     if (status == FG_OK)

@@ -1,8 +1,8 @@
 /* charsmap.c - the normalizer of SentencePiece, "Precompiled": a table of replacements, as a double
  * array (Darts) whose values are offsets of texts. As in the reference, the shortest rule that
  * begins a grapheme cluster of up to 5 bytes replaces all of it; otherwise its characters are
- * looked up one by one. Source: Aoe 1989, "An efficient digital search algorithm by using a double-array
- * structure"; SentencePiece, "normalizer.cc".
+ * looked up one by one. Source: Aoe 1989, "An efficient digital search algorithm by using a
+ * double-array structure"; SentencePiece, "normalizer.cc".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
