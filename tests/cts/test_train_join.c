@@ -325,21 +325,37 @@ static fg_tensor misspelt(void *self, fg_step *st, const fg_batch *batch)
     return loss;
 }
 
+/* The root of a negative number: the gradient of all of the discriminator's parameters is NaN. */
+static fg_tensor not_a_number(void *self, fg_step *st, const fg_batch *batch)
+{
+    const gan *g = self;
+    const fg_tensor noise = forward(&g->generator, fg_batch_field(batch, "noise"));
+    const fg_tensor fake = fg_square(forward(&g->discriminator, noise));
+    fg_step_set_loss(st, "discriminator", fg_mean(fg_sqrt(fg_neg(fake)), 0, NULL));
+    return fg_mean(fake, 0, NULL);
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
     fg_error err = {0};
     static gan model;
-    const fg_task_ops wrong = {.build = build, .train_step = misspelt, .optimizer = optimizer};
+    fg_task_ops wrong = {.build = build, .train_step = misspelt, .optimizer = optimizer};
     fg_task task = {.name = "gan", .self = &model, .ops = &wrong};
     const fg_fit_data data = {.train = points, .batch_size = BATCH};
     fg_trainer *trainer = NULL;
     fg_lr_curve *curve = NULL;
-    const fg_trainer_options o = {.devices = {.accelerator = "cpu", .devices = "1"}};
+    fg_trainer_options o = {.devices = {.accelerator = "cpu", .devices = "1", .cache_dir = cache}};
     fgt_ok(toy_create(&o, &trainer, &err));
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "set_loss: the optimizer has no part 'genrator'"));
     assert_non_null(strstr(err.message, "'generator'"));
+    fg_trainer_destroy(trainer);
+    wrong.train_step = not_a_number;
+    o.numerics.detect_anomaly = true;
+    fgt_ok(toy_create(&o, &trainer, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ENUMERIC);
+    assert_non_null(strstr(err.message, "step 1: the gradient of 'discriminator.fc1.weight' has"));
     fg_trainer_destroy(trainer);
     task.ops = &ops;
     fgt_ok(toy_create(&o, &trainer, &err));
