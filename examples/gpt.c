@@ -38,8 +38,8 @@ static void build(void *self, fg_module *root)
     bytes = fg_embedding_create(root, "tokens", &embedding);
     embedding.count = LENGTH;
     places = fg_embedding_create(root, "positions", &embedding);
-    for (char i = 0, name[] = "h.0"; i < LAYERS; i++, name[2]++)
-        blocks[(int)i] = fg_transformer_block_create(root, name, &block);
+    for (int i = 0; i < LAYERS; i++)
+        blocks[i] = fg_transformer_block_create(root, (char[]){'h', (char)('0' + i), 0}, &block);
     norm = fg_norm_create(root, "norm", &(fg_norm_options){.channels = WIDTH});
 }
 

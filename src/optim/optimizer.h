@@ -175,7 +175,7 @@ bool fgi_always_counts(const void *options);
 
 /* One without parameters, and its destruction. */
 fg_optimizer *fgi_optimizer_new(void);
-void fgi_optimizer_destroy(void *optimizer);
+void fgi_optimizer_destroy(void *object);
 /* The group of a parameter. */
 const fgi_group *fgi_optimizer_group(const fg_optimizer *o, size_t index);
 /* The hyperparameters in a row's struct. */
