@@ -78,23 +78,31 @@ void fgi_optimizer_refresh(fg_optimizer *o)
     o->is_due.value.u32 = (at->step_now + 1) % o->every == 0;
 }
 
+/* Without those of its parts. */
+static void begin_own_step(fg_optimizer *o, int64_t step)
+{
+    o->place.step_now = step;
+    o->place.has_begun = true;
+    o->place.has_run = true;
+    fgi_optimizer_refresh(o);
+}
+
 void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
 {
     if (optimizer == NULL)
         return;
     for (size_t i = 0; i < optimizer->part_count; i++)
-        fg_optimizer_begin_step(optimizer->parts[i], step);
-    optimizer->place.step_now = step;
-    optimizer->place.has_begun = true;
-    optimizer->place.has_run = true;
-    fgi_optimizer_refresh(optimizer);
+        begin_own_step(optimizer->parts[i], step);
+    begin_own_step(optimizer, step);
 }
 
 /* The step of a custom loop's iteration: the one that was begun, or the one after the last. */
 static void count_step(fg_optimizer *o)
 {
+    for (size_t i = 0; i < o->part_count; i++)
+        count_step(o->parts[i]);
     if (!o->place.has_begun)
-        fg_optimizer_begin_step(o, o->place.has_run ? o->place.step_now + 1 : 0);
+        begin_own_step(o, o->place.has_run ? o->place.step_now + 1 : 0);
     o->place.has_begun = false;
 }
 

@@ -640,6 +640,8 @@ fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, co
 /* The number of steps done. */
 static int64_t steps_done(const fg_optimizer *optimizer)
 {
+    if (optimizer != NULL && optimizer->part_count > 0) /* they may be updated one by one */
+        optimizer = optimizer->parts[0];
     if (optimizer == NULL || !optimizer->place.has_run)
         return 0;
     return optimizer->place.step_now + (optimizer->place.has_begun ? 0 : 1);
