@@ -427,7 +427,7 @@ fg_status fgi_onnx_save(fgi_onnx_graph *g, uint32_t id, const char *path,
     if (g->bytes > 2e9)
         fgi_onnx_fail(g, FG_EUNSUPPORTED,
                       "the tensors have %.1f GB, but an ONNX file at most 2\n"
-                      "--format=safetensors or hf writes files of any size",
+                      "safetensors files have no such limit",
                       g->bytes / 1e9);
     if (g->status != FG_OK)
         return g->status;

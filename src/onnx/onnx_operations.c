@@ -27,7 +27,7 @@ typedef struct rule {
 
 static void refuse(graph *g, const statement *s, const char *why)
 {
-    fgi_onnx_fail(g, FG_EUNSUPPORTED, "%s: --format=onnx does not support the operation '%s'%s%s",
+    fgi_onnx_fail(g, FG_EUNSUPPORTED, "%s: ONNX export does not support the operation '%s'%s%s",
                   s->place[0] != '\0' ? s->place : "the model", s->name,
                   s->body[0] != '\0' ? " of " : why, s->body[0] != '\0' ? s->body : "");
 }

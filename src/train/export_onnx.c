@@ -61,10 +61,10 @@ static fg_status check_layout(const fgi_layout *layout, const fg_type *output, f
 {
     if (layout->scalar_count > 0)
         return fgi_fail(err, FG_EUNSUPPORTED,
-                        "--format=onnx does not support random numbers, or others that programs "
+                        "ONNX export does not support random numbers, or others that programs "
                         "get at each launch");
     if (layout->assigned_count > 0)
-        return fgi_fail(err, FG_EUNSUPPORTED, "--format=onnx does not support assigned variables");
+        return fgi_fail(err, FG_EUNSUPPORTED, "ONNX export does not support assigned variables");
     if (output->rank < 1 || output->dim[0] != FGI_ONNX_BATCH)
         return fgi_fail(err, FG_ESHAPE,
                         "fg_module_save_onnx: the first dimension of the output is "

@@ -257,10 +257,10 @@ static void what_onnx_cannot_say_is_named(void **state)
         fg_tensor (*forward)(void *self, fg_tensor x);
         const char *message;
     } rows[] = {
-        {sorted, "sort: --format=onnx does not support the operation 'sort'"},
+        {sorted, "sort: ONNX export does not support the operation 'sort'"},
         {noisy, "does not support random numbers"},
         {summed, "the first dimension of the output is not that of the batch"},
-        {counted, "iota: --format=onnx does not support the operation 'iota' along the batch"},
+        {counted, "iota: ONNX export does not support the operation 'iota' along the batch"},
         {foreign, "the output depends on 'loose', which is no parameter or buffer"},
     };
     const char *path = fgt_path(fgt_temp_folder(), "b.onnx");
