@@ -226,7 +226,7 @@ static fg_tensor run_layers(const fg_recurrent *layer, fg_tensor x, fg_tensor va
     const fg_dtype own = fg_tensor_type(x)->dtype, wide = fgi_is_half(own) ? FG_F32 : own;
     fg_tensor last[2][MOST_LOOPS];
     for (int i = 0; i < layer->count; i += layer->directions) {
-        fg_tensor y[2];
+        fg_tensor y[2] = {x, x};
         for (int k = 0; k < layer->directions; k++) {
             fg_tensor state[2] = {part(states[0], i + k, own), part(states[1], i + k, wide)};
             y[k] = run(layer, i + k, x, valid, state);
