@@ -351,8 +351,8 @@ typedef struct fg_model_entry {
     /* Computes T[N, outputs], logits without softmax, for a batch of floating-point inputs. */
     fg_tensor (*apply)(const void *self, fg_tensor x);
     const fg_published *published; /* forms of published files; ends with a zero one   [none] */
-    const char *head; /* pattern of the variables that depend on the number of classes, "fc.*",
-                         which fine-tuning replaces                                 [none] */
+    const char *head; /* pattern of the variables that depend on the number of classes, "fc.*" or
+                         "@(fc|pooler).*", which fine-tuning replaces                [none] */
     void (*reserved[2])(void); /* must be NULL */
 } fg_model_entry;
 
