@@ -229,7 +229,7 @@ struct fg_step {
     fg_tensor weight;              /* f32[]: of the losses, set by the user; empty: not set */
     const fg_optimizer *optimizer; /* NULL: none yet */
     struct {
-        const char *name;
+        char name[40]; /* of a part */
         fg_tensor value;
     } loss[FG_MOST_PARTS]; /* those that the user set, and how many */
     size_t loss_count;

@@ -323,8 +323,9 @@ void fg_step_set_loss(fg_step *step, const char *name, fg_tensor loss)
                              FG_MOST_PARTS);
         return;
     }
-    step->loss[step->loss_count].name = name;
-    step->loss[step->loss_count++].value = loss;
+    step->loss[step->loss_count].value = loss;
+    (void)snprintf(step->loss[step->loss_count].name, sizeof step->loss[0].name, "%s", name);
+    step->loss_count++;
 }
 
 void fgi_step_losses(const fg_step *step, fg_tensor loss, fg_tensor *out)
