@@ -63,11 +63,13 @@ const cli_command cli_init = {
     .name = "init",
     .arguments = "DATA",
     .summary = "inspect data and write a configuration for training on it",
-    .details = "DATA is a CSV file (plain or gzip), a .npy file, a folder with a CSV file, x.npy "
-               "and y.npy, MNIST files or CIFAR-10 binary files, or images: a folder with one "
-               "folder per class, a list (.csv or .jsonl), tar or TFRecord files, or a pack. "
-               "Comments in the configuration say what was detected, and what was inferred and "
-               "should be checked. Existing files are not overwritten without --force.",
+    .details =
+        "DATA is a CSV file (plain or gzip), a .npy file, a folder with a CSV file, x.npy "
+        "and y.npy, MNIST files or CIFAR-10 binary files, or images: a folder with one "
+        "folder per class, a list (.csv or .jsonl), tar or TFRecord files, or a pack; or text: a "
+        ".txt file, a folder of them, or a .jsonl file with texts. Comments in the configuration "
+        "say what was detected, and what was inferred and "
+        "should be checked. Existing files are not overwritten without --force.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

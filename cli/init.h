@@ -98,6 +98,7 @@ typedef struct init_kind {
 
 extern const init_kind init_csv, init_npy, init_idx, init_cifar10, init_cifar100; /* init.c */
 extern const init_kind init_images, init_pack; /* init_photos.c */
+extern const init_kind init_text;              /* init_text.c */
 
 /* A list of image files: its columns, and where the files are. Strings are owned. */
 typedef struct init_list {
@@ -118,6 +119,7 @@ typedef struct init_files {
     char *path;         /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
     init_list list;     /* of images */
+    char *text, *label; /* members of JSON lines; NULL: a file or folder of text, no classes */
     fg_catalog *photos; /* of images */
     fg_pack *pack;      /* of pack */
 } init_files;
@@ -140,6 +142,14 @@ fg_status init_list_open(init_files *files, const char *target, fg_error *err);
 void init_list_put(fgi_buf *out, const init_files *files);
 /* The same as "{root: photos, suffix: .jpg}", for `pack --source`; false if it cannot say them. */
 bool init_list_put_source(fgi_buf *out, const init_files *files);
+
+/* ---- text (init_text.c) ---------------------------------------------------------------------- */
+
+/* Whether the path is text: a .txt file, a folder of them, or JSON lines with texts. */
+bool init_text_find(const char *path, init_files *out);
+/* Whether a pack has windows of tokens, and its configuration. */
+bool init_pack_has_tokens(const fg_pack *pack);
+void init_put_tokens(fgi_buf *out, const init_files *files);
 
 /* ---- images (init_photos.c) ------------------------------------------------------------------ */
 

@@ -151,8 +151,8 @@ static fg_status refuse_folder(const char *folder, fg_error *err)
         err, FG_EINVAL,
         "'%s' contains no data in a known format: expected one .csv file or train.csv, "
         "MNIST's files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin "
-        "...), CIFAR-100's (fine_label_names.txt ...), x.npy and y.npy, or a folder of images for "
-        "each class",
+        "...), CIFAR-100's (fine_label_names.txt ...), x.npy and y.npy, .txt files, or a folder of "
+        "images for each class",
         folder);
 }
 
@@ -175,8 +175,12 @@ static fg_status look_at_rest(const char *folder, init_files *out, fg_error *err
     *out = photos;
     if (status == FG_OK)
         return FG_OK; /* refused with the reason by what reads them */
-    if (status == FG_ENOTFOUND)
-        return refuse_folder(folder, err);
+    if (status == FG_ENOTFOUND) {
+        init_files_free(out);
+        return init_count_names(folder, TABLES, NULL) == 0 && init_text_find(folder, out)
+                   ? FG_OK
+                   : refuse_folder(folder, err);
+    }
     return fgi_fail(err, status, "%s", why.message);
 }
 
@@ -238,6 +242,18 @@ static bool find_pair(const char *path, init_files *out)
     return out->path != NULL;
 }
 
+/* Whether a .txt file has the form of a table. */
+static bool is_table_text(const char *path)
+{
+    init_table table;
+    fg_error unused;
+    if (!fgi_ends_in_one_of(path, ".txt"))
+        return false;
+    const bool is = init_table_read(path, &table, &unused) == FG_OK;
+    init_table_free(&table);
+    return is;
+}
+
 static fg_status look_at_file(const char *path, init_files *out, fg_error *err)
 {
     fg_error why = {0};
@@ -256,6 +272,8 @@ static fg_status look_at_file(const char *path, init_files *out, fg_error *err)
                         path, path);
     if (fgi_ends_in_one_of(path, ".pack"))
         return open_pack(path, out, err);
+    if (!is_table_text(path) && init_text_find(path, out))
+        return FG_OK;
     const fg_status status = is_table(path) ? FG_EINVAL : open_photos(path, out, &why);
     if (status == FG_OK)
         return FG_OK;
@@ -284,9 +302,9 @@ fg_status init_files_find(const char *path, const char *source, init_files *out,
 void init_files_free(init_files *files)
 {
     init_list *l = &files->list;
-    char *all[] = {files->path,      files->y,      files->val,     files->val_y,
-                   files->test,      files->test_y, l->path_column, l->label_column,
-                   l->label_columns, l->root,       l->predict};
+    char *all[] = {files->path,   files->y,       files->val,      files->val_y,     files->test,
+                   files->test_y, l->path_column, l->label_column, l->label_columns, l->root,
+                   l->predict,    files->text,    files->label};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
     fg_catalog_close(files->photos);

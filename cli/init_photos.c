@@ -578,6 +578,10 @@ static fg_status put_photos(fgi_buf *out, const init_files *files, const char *t
 {
     init_photos photos;
     (void)target;
+    if (files->pack != NULL && init_pack_has_tokens(files->pack)) {
+        init_put_tokens(out, files);
+        return FG_OK;
+    }
     fg_status status = files->pack != NULL ? read_pack(files->pack, &photos, err)
                                            : init_photos_read(files->photos, &photos, err);
     photos.is_multilabel = photos.many_labels > 0 || files->list.label_columns != NULL ||

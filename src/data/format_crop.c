@@ -95,7 +95,8 @@ fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied
                             fg_dataset *middle, fg_format_data *out, fg_error *err)
 {
     const bool by_class = request->stratify && strcmp(request->task, "regression") != 0 &&
-                          middle->class_count > 0 && !fg_dataset_is_multilabel(middle);
+                          middle->class_count > 0 && middle->field_count > 1 &&
+                          middle->fields[1].type.rank == 0;
     const fg_split_options options = {
         .val_fraction = request->val_fraction, .seed = request->split_seed, .stratify = by_class};
     fgi_split split;

@@ -22,15 +22,13 @@ typedef struct text_format {
     int64_t length;
 } text_format;
 
-static bool is_table(const char *path) { return fgi_ends_in_one_of(path, ".csv|.tsv"); }
-
 /* The table of a part. */
 static fgi_text_table table_of(const text_format *o, const fg_format_request *request,
                                const fg_tokenizer *t)
 {
     return (fgi_text_table){.path = o->paths[request->part],
                             .classes_of = o->paths[FG_PART_TRAIN],
-                            .text = o->text,
+                            .text = o->text != NULL ? o->text : "text",
                             .target = o->target,
                             .tokenizer = t,
                             .length = request->input != NULL ? request->input->dim[0] : o->length};
@@ -117,9 +115,9 @@ static fg_status load_files(const text_format *o, const fg_format_request *reque
     double bytes = 0;
     fg_status status = list_files(path, &files, err);
     const fgi_text_table table = table_of(o, request, t);
-    if (status == FG_OK && is_table(path))
+    if (status == FG_OK && fgi_is_text_table(path))
         status = fgi_text_table_tokens(&table, request, fg_tokenizer_end(t), &tokens, &bytes, err);
-    for (size_t i = 0; i < files.count && status == FG_OK && !is_table(path); i++)
+    for (size_t i = 0; i < files.count && status == FG_OK && !fgi_is_text_table(path); i++)
         status = add_document(t, files.at[i], &tokens, &bytes, err);
     const size_t count = tokens.count;
     if (status == FG_OK)
@@ -141,8 +139,8 @@ static fg_status check_columns(const text_format *o, const fg_format_request *re
                                fg_error *err)
 {
     const char *path = o->paths[request->part];
-    const bool has_table = is_table(path);
-    if (has_table && o->text == NULL)
+    const bool has_table = fgi_is_text_table(path);
+    if (has_table && o->text == NULL && !fgi_is_json_lines(path))
         return fgi_fail(
             err, FG_EINVAL,
             "%s is a table: set data.text to the column of the texts, and data.target to "
@@ -150,7 +148,8 @@ static fg_status check_columns(const text_format *o, const fg_format_request *re
             path);
     if (!has_table && (o->text != NULL || o->target != NULL))
         return fg_option_fail(request->values, o->text != NULL ? "text" : "target", FG_EINVAL, err,
-                              "%s is no table with columns: expected a .csv or .tsv file", path);
+                              "%s is no table with columns: expected a .csv, .tsv or .jsonl file",
+                              path);
     return FG_OK;
 }
 
@@ -182,17 +181,19 @@ static fg_status load(const void *own, const fg_format_request *request, fg_form
 
 static const fg_option options[] = {
     FG_OPTION_AS("path", text_format, paths[FG_PART_TRAIN], STRING, NULL, NULL, "book.txt",
-                 "Text in UTF-8: a file, or a folder of .txt files, each a document; or a .csv or "
-                 ".tsv file, whose rows are documents."),
+                 "Text in UTF-8: a file, or a folder of .txt files, each a document; or a .csv, "
+                 ".tsv or .jsonl file, whose rows are documents."),
     FG_OPTION_AS("val", text_format, paths[FG_PART_VAL], STRING, NULL, NULL, "val.txt",
                  "The validation text: a file, or a folder of .txt files."),
     FG_OPTION_AS("test", text_format, paths[FG_PART_TEST], STRING, NULL, NULL, "test.txt",
                  "The text for `test`. Default: the validation text."),
     FGI_OPTION_PREDICT(text_format),
     FG_OPTION(text_format, text, STRING, NULL, NULL, "review",
-              "The column of a .csv or .tsv file that contains the text."),
+              "The column of a .csv or .tsv file that contains the text, or the member of the "
+              "objects in a .jsonl file. Default: text, of a .jsonl file."),
     FG_OPTION(text_format, target, STRING, NULL, NULL, "label",
-              "The column with the class of each text. Default: none; the model predicts the next "
+              "The column or member with the class of each text. Default: none; the model predicts "
+              "the next "
               "token."),
     FG_OPTION(text_format, tokenizer, STRING, "bytes", NULL, "gpt2/tokenizer.json",
               "How text becomes tokens: bytes, or a tokenizer.json of Hugging Face, or a folder "

@@ -12,13 +12,23 @@
 #include "base/print.h"
 #include "data/next_tokens.h"
 #include "input/csv_table.h"
+#include "input/json_file.h"
+
+/* A row of JSON. */
+typedef struct object {
+    fgi_str text;
+    const char *label; /* NULL: none */
+    size_t line;       /* starting at 1 */
+} object;
 
 /* An open table. */
 typedef struct reader {
     const fgi_text_table *table;
     const fg_format_request *request;
-    fgi_csv csv;
+    fgi_csv csv; /* of JSON lines, only its arena */
     fgi_csv_row row;
+    object *objects; /* NULL: a table */
+    size_t row_count, capacity;
     size_t text, target; /* columns */
     const char **names;  /* of the classes, sorted; in the table's arena, or the request's */
     size_t name_count;
@@ -36,13 +46,100 @@ static fg_status find_column(const reader *r, const char *option, const char *na
         name, fgi_suggest(name, r->csv.columns, r->csv.column_count, known, sizeof known));
 }
 
+/* ---- JSON lines ------------------------------------------------------------------------------ */
+
+bool fgi_is_json_lines(const char *path)
+{
+    return fgi_ends_in_one_of(path, ".jsonl|.ndjson|.jsonl.gz|.ndjson.gz");
+}
+
+bool fgi_is_text_table(const char *path)
+{
+    return fgi_is_json_lines(path) || fgi_ends_in_one_of(path, ".csv|.tsv");
+}
+
+static fg_status fail_member(const json_t *root, const char *name, const char *expected,
+                             fg_error *err)
+{
+    const char *known[32], *key;
+    char hint[200];
+    size_t count = 0;
+    json_t *value;
+    json_object_foreach((json_t *)root, key, value) if (count < sizeof known / sizeof *known)
+        known[count++] = key;
+    return fgi_fail(err, FG_EFORMAT, "member '%s': expected %s%s", name, expected,
+                    json_object_get(root, name) == NULL
+                        ? fgi_suggest(name, known, count, hint, sizeof hint)
+                        : "");
+}
+
+static const char *copy_text(reader *r, const json_t *value)
+{
+    char number[32];
+    if (json_is_string(value))
+        return fgi_arena_copy(&r->csv.arena, json_string_value(value),
+                              json_string_length(value) + 1);
+    (void)fgi_snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return fgi_arena_strdup(&r->csv.arena, number);
+}
+
+static fg_status add_object(reader *r, const json_t *root, size_t line, fg_error *err)
+{
+    const char *names[2] = {r->table->text, r->request->needs_target ? r->table->target : NULL};
+    const json_t *text = json_object_get(root, names[0]);
+    const json_t *label = names[1] != NULL ? json_object_get(root, names[1]) : NULL;
+    if (!json_is_string(text))
+        return fail_member(root, names[0], "a string", err);
+    if (names[1] != NULL && !json_is_string(label) && !json_is_integer(label))
+        return fail_member(root, names[1], "a string or an integer", err);
+    FGI_TRY_GROW(r->objects, r->row_count, r->capacity, err);
+    object *o = &r->objects[r->row_count++];
+    *o = (object){{copy_text(r, text), json_string_length(text)}, NULL, line};
+    if (label != NULL)
+        o->label = copy_text(r, label);
+    return o->text.data != NULL && (label == NULL || o->label != NULL) ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status read_lines(reader *r, const char *path, const fgi_block *block, fg_error *err)
+{
+    const char *text = (const char *)block->data;
+    size_t number = 1, size;
+    for (size_t at = 0; at < block->size; at += size + 1, number++) {
+        const char *end = memchr(text + at, '\n', block->size - at);
+        json_t *root = NULL;
+        size = end == NULL ? block->size - at : (size_t)(end - text) - at;
+        if (fgi_str_trim((fgi_str){text + at, size}).size == 0)
+            continue;
+        fg_status status = fgi_json_parse(path, at, text + at, size, &root, err);
+        if (status == FG_OK && (status = add_object(r, root, number, err)) != FG_OK)
+            status = fgi_context(err, status, "%s:%zu", path, number);
+        json_decref(root);
+        FGI_TRY(status);
+    }
+    return r->row_count > 0 ? FG_OK : fgi_fail(err, FG_EFORMAT, "%s: there are no lines", path);
+}
+
+static fg_status open_objects(reader *r, const char *path, fg_error *err)
+{
+    fgi_block block = {0};
+    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
+    const fg_status status = read_lines(r, path, &block, err);
+    fgi_block_fini(&block);
+    return status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
 static fg_status open_reader(reader *r, const char *path, fg_error *err)
 {
+    if (fgi_is_json_lines(path))
+        return open_objects(r, path, err);
     const fgi_csv_layout layout = {.delimiter = fgi_ends_with(path, ".tsv") ? '\t' : ','};
     fgi_block block = {0};
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
     FGI_TRY(fgi_csv_parse(path, &block, &layout, &r->csv, err));
     FGI_TRY(fgi_csv_row_init(&r->csv, &r->row, err));
+    r->row_count = r->csv.row_count;
     FGI_TRY(find_column(r, "text", r->table->text, &r->text, err));
     return r->table->target == NULL || !r->request->needs_target
                ? FG_OK
@@ -53,12 +150,24 @@ static void close_reader(reader *r)
 {
     fgi_csv_row_fini(&r->row);
     fgi_csv_fini(&r->csv);
+    fgi_free(r->objects);
 }
 
 static fgi_str read_text(reader *r, size_t row)
 {
+    if (r->objects != NULL)
+        return r->objects[row].text;
     fgi_csv_read(&r->csv, row, &r->row);
     return r->row.cells[r->text];
+}
+
+/* "reviews.csv:7" before a message about a row. */
+static fg_status add_place(const reader *r, size_t row, fg_status status, fg_error *err)
+{
+    return status == FG_OK ? FG_OK
+                           : fgi_context(err, status, "%s:%zu", r->table->path,
+                                         r->objects != NULL ? r->objects[row].line
+                                                            : fgi_csv_line(&r->csv, row));
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -71,6 +180,10 @@ static int compare(const void *a, const void *b)
 /* The label of the row that was read last, as text in the arena. */
 static fg_status read_label(reader *r, size_t row, const char **out, fg_error *err)
 {
+    if (r->objects != NULL) {
+        *out = r->objects[row].label;
+        return FG_OK;
+    }
     const fgi_str cell = r->row.cells[r->target];
     if (cell.size == 0)
         return fgi_csv_fail(&r->csv, row, r->target, err, "the class is missing");
@@ -85,15 +198,15 @@ static fg_status read_label(reader *r, size_t row, const char **out, fg_error *e
 /* The distinct labels, sorted. */
 static fg_status list_classes(reader *r, fg_error *err)
 {
-    r->names = fgi_arena_alloc(&r->csv.arena, (r->csv.row_count + 1) * sizeof *r->names);
+    r->names = fgi_arena_alloc(&r->csv.arena, (r->row_count + 1) * sizeof *r->names);
     if (r->names == NULL)
         return fgi_no_memory(err);
-    for (size_t i = 0; i < r->csv.row_count; i++) {
-        fgi_csv_read(&r->csv, i, &r->row);
+    for (size_t i = 0; i < r->row_count; i++) {
+        (void)read_text(r, i);
         FGI_TRY(read_label(r, i, &r->names[i], err));
     }
-    qsort(r->names, r->csv.row_count, sizeof *r->names, compare);
-    for (size_t i = 0; i < r->csv.row_count; i++)
+    qsort(r->names, r->row_count, sizeof *r->names, compare);
+    for (size_t i = 0; i < r->row_count; i++)
         if (r->name_count == 0 || strcmp(r->names[i], r->names[r->name_count - 1]) != 0)
             r->names[r->name_count++] = r->names[i];
     return FG_OK;
@@ -105,6 +218,11 @@ static fg_status find_label(reader *r, size_t row, int32_t *out, fg_error *err)
     const char *label = "";
     FGI_TRY(read_label(r, row, &label, err));
     const char **at = bsearch(&label, r->names, r->name_count, sizeof *r->names, compare);
+    if (at == NULL && r->objects != NULL)
+        return add_place(r, row,
+                         fgi_fail(err, FG_EFORMAT, "unknown class '%.80s'%s", label,
+                                  fgi_suggest(label, r->names, r->name_count, known, sizeof known)),
+                         err);
     if (at == NULL)
         return fgi_csv_fail(&r->csv, row, r->target, err, "unknown class '%.80s'%s", label,
                             fgi_suggest(label, r->names, r->name_count, known, sizeof known));
@@ -143,16 +261,18 @@ static fg_status fill(reader *r, int32_t *tokens, int32_t *labels, fg_error *err
 {
     char line[160];
     int64_t cut = 0;
-    for (size_t i = 0; i < r->csv.row_count; i++) {
+    for (size_t i = 0; i < r->row_count; i++) {
         const fgi_str text = read_text(r, i);
-        FGI_TRY(put_tokens(r->table, text, tokens + i * (size_t)r->table->length, &cut, err));
+        FGI_TRY(add_place(
+            r, i, put_tokens(r->table, text, tokens + i * (size_t)r->table->length, &cut, err),
+            err));
         if (labels != NULL)
             FGI_TRY(find_label(r, i, &labels[i], err));
     }
     (void)fgi_snprintf(line, sizeof line,
                        "%" PRId64 " of %zu texts have more than data.length %" PRId64
                        " tokens: the rest of them is not used",
-                       cut, r->csv.row_count, r->table->length);
+                       cut, r->row_count, r->table->length);
     if (cut > 0 && r->request->say != NULL)
         r->request->say(r->request->say_self, FG_LOG_WARNING, line);
     return FG_OK;
@@ -164,13 +284,13 @@ static fg_status make_dataset(reader *r, fg_dataset **out, fg_error *err)
     const fg_field fields[] = {
         {.name = "tokens", .type = {.dtype = FG_S32, .rank = 1, .dim = {r->table->length}}},
         {.name = "label", .type = {.dtype = FG_S32}}};
-    const fg_dataset_spec spec = {.count = (int64_t)r->csv.row_count,
+    const fg_dataset_spec spec = {.count = (int64_t)r->row_count,
                                   .fields = fields,
                                   .field_count = has_label ? 2 : 1,
                                   .class_count = has_label ? (int64_t)r->name_count : 0,
                                   .class_names = has_label ? r->names : NULL};
-    int32_t *tokens = fgi_calloc(r->csv.row_count + 1, (size_t)r->table->length * sizeof *tokens);
-    int32_t *labels = fgi_calloc(r->csv.row_count + 1, sizeof *labels);
+    int32_t *tokens = fgi_calloc(r->row_count + 1, (size_t)r->table->length * sizeof *tokens);
+    int32_t *labels = fgi_calloc(r->row_count + 1, sizeof *labels);
     fg_status status = tokens != NULL && labels != NULL
                            ? fill(r, tokens, has_label ? labels : NULL, err)
                            : fgi_no_memory(err);
@@ -213,10 +333,12 @@ fg_status fgi_text_table_tokens(const fgi_text_table *table, const fg_format_req
 {
     reader r = {.table = table, .request = request};
     fg_status status = open_reader(&r, table->path, err);
-    for (size_t i = 0; i < r.csv.row_count && status == FG_OK; i++) {
+    for (size_t i = 0; i < r.row_count && status == FG_OK; i++) {
         const fgi_str text = read_text(&r, i);
         *bytes += (double)text.size;
-        status = fg_tokenizer_encode(table->tokenizer, text.data, text.size, NULL, out, err);
+        status = add_place(
+            &r, i, fg_tokenizer_encode(table->tokenizer, text.data, text.size, NULL, out, err),
+            err);
         if (status == FG_OK && end >= 0 && (out->count == 0 || out->at[out->count - 1] != end))
             status = fgi_token_put(out, end, err);
     }

@@ -1,4 +1,5 @@
-/* text_table.h - a table whose rows have a text, and the class of the text.
+/* text_table.h - a table, or JSON objects in lines, whose rows have a text, and the class of the
+ * text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_TEXT_TABLE_H
@@ -6,9 +7,14 @@
 
 #include <fulgurite/format.h>
 
-/* How to read it. Columns are named by the options data.text and data.target. */
+/* Whether a file has JSON objects in lines, or is a table or that, by its name. */
+bool fgi_is_json_lines(const char *path);
+bool fgi_is_text_table(const char *path);
+
+/* How to read it. Columns, or members of the objects, are named by the options data.text and
+ * data.target. */
 typedef struct fgi_text_table {
-    const char *path;       /* .csv or .tsv */
+    const char *path;       /* .csv, .tsv, or JSON lines */
     const char *classes_of; /* the table whose classes the labels are, if the request has none */
     const char *text, *target;
     const fg_tokenizer *tokenizer;

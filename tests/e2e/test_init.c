@@ -70,6 +70,35 @@ static void a_csv_with_a_header(void **state)
     with_another_target(folder);
 }
 
+static void texts(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    char text[1200];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '\0';
+    write_text(folder, "book.txt", text);
+    const outcome *o = program_gives(0, folder, "init book.txt -o book.yaml");
+    o = program_gives(0, folder, "init . -o -"); /* a folder of .txt files */
+    contains(o->out, "# detected: 1 file of text, 1.2 kB\n\ntask: language\n");
+    contains(o->out, "\n  tokenizer: \"bytes\" ");
+    contains(o->out, "\n  length: 16 ");
+    trains(folder, "book.yaml");
+    write_text(folder, "r.jsonl",
+               "{\"review\": \"good\", \"label\": 1}\n{\"review\": \"bad\", \"label\": 0}\n"
+               "{\"review\": \"a\", \"label\": 1}\n{\"review\": \"b\", \"label\": 0}\n");
+    o = program_gives(0, folder, "init r.jsonl -o r.yaml");
+    o = program_gives(0, folder, "init r.jsonl -o -");
+    contains(o->out, "\ntask: classification\n");
+    contains(o->out, "\n  text: \"review\" ");
+    contains(o->out, "\n  vocabulary: 256 ");
+    (void)program_gives(0, folder, "pack book.txt book.pack --sequence=16 -q");
+    (void)program_gives(0, folder, "init book.pack -o tokens.yaml");
+    trains(folder, "tokens.yaml");
+    (void)program_gives(0, folder,
+                        "fit r.yaml --fast-dev-run --draw=never --data.val_fraction=0.5 "
+                        "--model.layers=1");
+}
+
 static void a_csv_with_several_labels(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -360,9 +389,11 @@ static void what_is_no_data(void **state)
              "'header.csv' is not a configuration: expected a YAML file\n"
              "to write one for these data, use: fulgurite init header.csv\n");
     contains(program_gives(2, folder, "fit .")->err, "'.' is not a configuration");
-    write_text(folder, "prose.txt", "one\ntwo words\nthree of them\n");
-    contains(program_gives(1, folder, "init prose.txt")->err,
-             "'prose.txt' does not look like a CSV file");
+    write_text(folder, "prose.dat", "one\ntwo words\nthree of them\n");
+    contains(program_gives(1, folder, "init prose.dat")->err,
+             "'prose.dat' does not look like a CSV file");
+    write_text(folder, "table.txt", "a,b\n1,2\n2,4.5\n");
+    contains(program_gives(0, folder, "init table.txt -o -")->out, "\n  format: csv\n");
     fgt_write(fgt_path(folder, "zeros.csv"), "a,b\0c\n", 6);
     contains(program_gives(1, folder, "init zeros.csv")->err, "zeros.csv:1: byte 3: a NUL byte");
     fgt_write(fgt_path(folder, "x.npy"), "", 0);
@@ -374,6 +405,7 @@ static void what_is_no_data(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_csv_with_a_header),
     cmocka_unit_test(a_csv_with_several_labels),
+    cmocka_unit_test(texts),
     cmocka_unit_test(existing_files_stay),
     cmocka_unit_test(an_export_of_a_spreadsheet),
     cmocka_unit_test(a_class_named_none),

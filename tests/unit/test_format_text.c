@@ -132,6 +132,33 @@ static void texts_of_a_table_have_classes(void **state)
     release(&data);
 }
 
+static void json_lines_have_texts_and_classes(void **state)
+{
+    (void)state;
+    const char *train = fgt_path(fgt_temp_folder(), "t.jsonl");
+    static const char rows[] =
+        "{\"text\": \"ab\", \"y\": 10}\n\n{\"y\": 9, \"text\": \"\\u00e9\"}\n";
+    static const char bad[] = "{\"text\": \"ab\", \"y\": 1}\n{\"texts\": \"b\", \"y\": 1}\n";
+    const char *values[][2] = {{"path", train}, {"length", "3"}, {"target", "y"}};
+    int32_t tokens[3], label = -1;
+    fg_format_data data;
+    fgt_write(train, rows, sizeof rows - 1);
+    const fg_format_request request = {.is_training = true, .needs_target = true};
+    fgt_ok(open_part(&fgi_text_row, values, 3, request, &data));
+    assert_int_equal(fg_dataset_class_count(data.samples), 2);
+    fgt_ok(fg_dataset_read(data.samples, 1, (void *[]){tokens, &label}, &err));
+    assert_int_equal(label, 1); /* of "10" and "9" */
+    assert_memory_equal(tokens, ((int32_t[]){0xc3, 0xa9, 0}), sizeof tokens);
+    release(&data);
+    fgt_ok(open_part(&fgi_text_row, values, 2, request, &data)); /* a language model */
+    check_sample(data.samples, 0, (const int32_t[]){'a', 'b', 0xc3, 0xa9}, 3);
+    release(&data);
+    fgt_write(train, bad, sizeof bad - 1);
+    assert_int_equal(open_part(&fgi_text_row, values, 3, request, &data), FG_EFORMAT);
+    fgt_message_is(err.message,
+                   "~/t.jsonl:2: member 'text': expected a string: did you mean 'texts'?");
+}
+
 static void a_pack_of_tokens_has_the_same_samples(void **state)
 {
     (void)state;
@@ -154,6 +181,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(documents_follow_each_other),
     cmocka_unit_test(each_document_has_its_tokens_around_it),
     cmocka_unit_test(texts_of_a_table_have_classes),
+    cmocka_unit_test(json_lines_have_texts_and_classes),
     cmocka_unit_test(a_pack_of_tokens_has_the_same_samples),
 };
 FGT_MAIN(tests)

@@ -85,7 +85,8 @@ static void put_found(fgi_buf *out, const char *folder, const init_files *f)
 #define NO_DATA                                                                                    \
     "'PATH' contains no data in a known format: expected one .csv file or train.csv, MNIST's "     \
     "files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin ...), CIFAR-100's "         \
-    "(fine_label_names.txt ...), x.npy and y.npy, or a folder of images for each class"
+    "(fine_label_names.txt ...), x.npy and y.npy, .txt files, or a folder of images for each "     \
+    "class"
 
 static const struct {
     const char *files, *path, *found; /* or the error */
