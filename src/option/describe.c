@@ -30,9 +30,12 @@ static void put_range(const fg_option *option, char *out, size_t size)
     if (r.min == -HUGE_VAL)
         return;
     if (r.max < (is_integer ? FG_OPTION_UNLIMITED : FGI_OPTION_LARGEST))
-        (void)fgi_snprintf(
-            out, size, r.excludes_max ? " from %.10g to less than %.10g" : " from %.10g to %.10g",
-            r.min, r.max);
+        (void)fgi_snprintf(out, size, "%s%.10g%s%.10g",
+                           r.excludes_min ? " greater than " : " from ", r.min,
+                           r.excludes_min   ? r.excludes_max ? " and less than " : ", at most "
+                           : r.excludes_max ? " to less than "
+                                            : " to ",
+                           r.max);
     else
         (void)fgi_snprintf(out, size, r.excludes_min ? " greater than %g" : ", %g or greater",
                            r.min);
