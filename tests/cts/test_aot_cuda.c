@@ -9,8 +9,7 @@
 
 static const aot_case cases[] = {
     {"h100", 1, "mlp", FGI_TRAIN, true, NULL, NULL},
-    {"h100", 1, "lenet", FGI_TRAIN, false, NULL, NULL},
-    {"h100", 1, "resnet18", FGI_TRAIN, false, NULL, NULL},
+    {"h100", 1, "transformers", FGI_TRAIN, false, NULL, NULL},
     {"h100", 8, "lenet", FGI_TRAIN, true, NULL, NULL},
     {"h100", 8, "mlp", FGI_VAL, false, NULL, NULL},
     {"a100", 1, "mlp", FGI_TRAIN, false, NULL, NULL},

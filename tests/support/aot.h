@@ -14,7 +14,7 @@
 typedef struct aot_case {
     const char *generation; /* "v5e", "h100" */
     int devices;            /* 1, 8 or 256; of GPUs any number */
-    const char *model;      /* name of a model, "augmented", "mixed" or "decoded" */
+    const char *model;      /* name of a model, "transformers", "augmented", "mixed"... */
     fgi_stage_kind kind;    /* FGI_TRAIN with momentum; FGI_VAL, FGI_PREDICT */
     bool has_tail;          /* the last batch of the data is not full */
     const char *precision;  /* NULL: "32-true" */
