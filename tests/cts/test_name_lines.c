@@ -1,5 +1,6 @@
-/* test_name_lines.c - the lines of docs/reference/names.md run, and there is one for every name that
- * a configuration can have. On the fake plugin: nothing is compiled, and the numbers mean nothing.
+/* test_name_lines.c - the lines of docs/reference/names.md run, and there is one for every name
+ * that a configuration can have. On the fake plugin: nothing is compiled, and the numbers mean
+ * nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -76,7 +77,7 @@ static int leave(void **state)
 
 /* ---- lines of the program -------------------------------------------------------------------- */
 
-/* Splits a command line at spaces outside of quotation marks, in place. */
+/* Splits a command line at spaces that are not within quotation marks, in place. */
 static size_t split(char *line, const char *words[MOST_WORDS])
 {
     size_t count = 0;
@@ -92,8 +93,8 @@ static size_t split(char *line, const char *words[MOST_WORDS])
     return count;
 }
 
-/* Runs one batch of "fulgurite fit [CONFIG] --KEY=VALUE..."; of a model, only builds and compiles its
- * step, because large ones have long initial values. */
+/* Runs one batch of "fulgurite fit [CONFIG] --KEY=VALUE..."; of a model, only builds and compiles
+ * its step, because large ones have many initial values. */
 static void run_line(const char *line, bool is_model)
 {
     char text[LINE_SIZE];

@@ -1,10 +1,10 @@
-/* line_cases.h - a line that runs for each layer, and for operations that are no rows of the battery
- * because their results are random or constant: LINE(C expression). The trace is `trace`, the
- * module `root`; x is f32[4,8], image f32[2,8,8,3], series f32[2,5,8], token s32[2,5] and q
+/* line_cases.h - a line that runs for each layer, and for operations that are no rows of the
+ * battery because their results are random or constant: LINE(C expression). The trace is `trace`,
+ * the module `root`; x is f32[4,8], image f32[2,8,8,3], series f32[2,5,8], token s32[2,5] and q
  * f32[2,5,2,4].
  *
- * test_name_lines.c traces them, and tools/make-reference copies them to docs/reference/names.md. This
- * file is included several times and has no guard.
+ * test_name_lines.c traces them, and tools/make-reference copies them to docs/reference/names.md.
+ * This file is included several times and has no guard.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
