@@ -51,7 +51,10 @@ static bool find_rule(const fgi_charsmap *m, fgi_str from, fgi_str *out)
         const size_t text = unit_at(m, at) & ((UINT32_C(1) << 31) - 1);
         if (text >= m->texts_size)
             return false;
-        *out = (fgi_str){m->texts + text, strnlen(m->texts + text, m->texts_size - text)};
+        const fgi_str to = {m->texts + text, strnlen(m->texts + text, m->texts_size - text)};
+        if (!fgi_text_is_utf8(to)) /* the file is damaged */
+            return false;
+        *out = to;
         return true;
     }
     return false;

@@ -127,6 +127,9 @@ static void files_that_do_not_fit_are_named(void **state)
         {"{}", FG_EFORMAT, "expected a tokenizer of Hugging Face, with a member 'model'"},
         {"{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", FG_EUNSUPPORTED,
          "unknown model 'WordLevel': expected BPE, WordPiece or Unigram"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]]}, \"normalizer\": {\"type\": "
+         "\"Precompiled\", \"precompiled_charsmap\": \"CAAAAA==\"}}",
+         FG_EFORMAT, "precompiled_charsmap: expected the table of SentencePiece in Base64"},
         {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
          "vocab: expected a list of [token, log probability]"},
         {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0], [\"b\"]]}}", FG_EFORMAT,
