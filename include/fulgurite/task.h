@@ -124,12 +124,13 @@ FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tenso
  * nats:
  *
  *   perplexity     exp(loss)
- *   bits_per_byte  loss / (ln 2 * bytes_per_token): bits per byte of a text that has
- *                  bytes_per_token bytes per token on average; 0: not logged
+ *   bits_per_byte  the sum of the losses of all tokens / (ln 2 * the bytes of text that these
+ *                  tokens stand for); bytes_per_token, f32[], is the mean number of bytes per
+ *                  predicted token of this batch; (fg_tensor){0}: not logged
  *
- * Both follow from the mean over all tokens, not from those of batches. Errors, stored in the
+ * Both follow from sums over all tokens, not from the values of batches. Errors, stored in the
  * trace: those of fg_step_log. */
-FG_API void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token);
+FG_API void fg_step_log_language(fg_step *step, fg_tensor loss, fg_tensor bytes_per_token);
 /* Logs the metrics of several labels per sample, from logits T[B, C] and targets T[B, C]:
  * floating-point, bool or u8, 1 where a sample has the label. A label is predicted if its logit is
  * above 0, the probability above 1/2. Those after acc are only computed in validation and test:

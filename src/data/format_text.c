@@ -78,21 +78,15 @@ static fg_status list_files(const char *path, file_list *list, fg_error *err)
 }
 
 /* Appends the tokens of a document. */
-static fg_status add_document(const fg_tokenizer *t, const char *path, fg_token_list *out,
-                              double *bytes, fg_error *err)
+static fg_status add_document(const fg_tokenizer *t, const char *path, fgi_documents *out,
+                              fg_error *err)
 {
-    const int32_t end = fg_tokenizer_end(t);
     void *text = NULL;
     size_t size = 0;
     FGI_TRY(fg_file_read(path, &text, &size, err));
-    const fg_status status = fg_tokenizer_encode(t, text, size, NULL, out, err);
+    const fg_status status = fgi_documents_add(t, (fgi_str){text, size}, out, err);
     fg_free(text);
-    *bytes += (double)size;
-    if (status != FG_OK)
-        return fgi_context(err, status, "%s", path);
-    if (end < 0 || (out->count > 0 && out->at[out->count - 1] == end))
-        return FG_OK;
-    return fgi_token_put(out, end, err);
+    return status == FG_OK ? FG_OK : fgi_context(err, status, "%s", path);
 }
 
 static void say_count(const fg_format_request *request, const char *path, const file_list *files,
@@ -111,21 +105,21 @@ static fg_status load_files(const text_format *o, const fg_format_request *reque
     const char *path = o->paths[request->part];
     const int64_t length = request->input != NULL ? request->input->dim[0] : o->length;
     file_list files = {0};
-    fg_token_list tokens = {0};
-    double bytes = 0;
+    fgi_documents documents = {0};
     fg_status status = list_files(path, &files, err);
     const fgi_text_table table = table_of(o, request, t);
     if (status == FG_OK && fgi_is_text_table(path))
-        status = fgi_text_table_tokens(&table, request, fg_tokenizer_end(t), &tokens, &bytes, err);
+        status = fgi_text_table_tokens(&table, request, &documents, err);
     for (size_t i = 0; i < files.count && status == FG_OK && !fgi_is_text_table(path); i++)
-        status = add_document(t, files.at[i], &tokens, &bytes, err);
-    const size_t count = tokens.count;
+        status = add_document(t, files.at[i], &documents, err);
+    const size_t count = documents.tokens.count;
     if (status == FG_OK)
-        status = fgi_token_windows(path, &tokens, length, &out->samples, err);
-    fg_free(tokens.at);
+        status = fgi_token_windows(path, &documents, length, &out->samples, err);
+    fg_free(documents.tokens.at);
+    fgi_free(documents.bytes);
     if (status == FG_OK)
         status = fgi_next_tokens(fg_tokenizer_size(t), &out->samples, err);
-    out->bytes_per_token = status == FG_OK ? bytes / (double)count : 0;
+    out->bytes_per_token = fg_tokenizer_json(t, NULL) == NULL ? 1 : 0;
     if (status == FG_OK)
         say_count(request, path, &files, count, length);
     for (size_t i = 0; i < files.count; i++)

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "data/next_tokens.h"
 #include "input/csv_table.h"
 #include "input/json_file.h"
 
@@ -329,19 +328,13 @@ fg_status fgi_text_table_load(const fgi_text_table *table, const fg_format_reque
 }
 
 fg_status fgi_text_table_tokens(const fgi_text_table *table, const fg_format_request *request,
-                                int32_t end, fg_token_list *out, double *bytes, fg_error *err)
+                                fgi_documents *out, fg_error *err)
 {
     reader r = {.table = table, .request = request};
     fg_status status = open_reader(&r, table->path, err);
-    for (size_t i = 0; i < r.row_count && status == FG_OK; i++) {
-        const fgi_str text = read_text(&r, i);
-        *bytes += (double)text.size;
-        status = add_place(
-            &r, i, fg_tokenizer_encode(table->tokenizer, text.data, text.size, NULL, out, err),
-            err);
-        if (status == FG_OK && end >= 0 && (out->count == 0 || out->at[out->count - 1] != end))
-            status = fgi_token_put(out, end, err);
-    }
+    for (size_t i = 0; i < r.row_count && status == FG_OK; i++)
+        status =
+            add_place(&r, i, fgi_documents_add(table->tokenizer, read_text(&r, i), out, err), err);
     close_reader(&r);
     return status;
 }

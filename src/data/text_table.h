@@ -7,6 +7,8 @@
 
 #include <fulgurite/format.h>
 
+#include "data/next_tokens.h"
+
 /* Whether a file has JSON objects in lines, or is a table or that, by its name. */
 bool fgi_is_json_lines(const char *path);
 bool fgi_is_text_table(const char *path);
@@ -28,9 +30,8 @@ typedef struct fgi_text_table {
  */
 fg_status fgi_text_table_load(const fgi_text_table *table, const fg_format_request *request,
                               fg_dataset **out, fg_error *err);
-/* Appends the tokens of all texts, each followed by `end` unless it is negative or there already.
- */
+/* Appends all texts, each as a document. */
 fg_status fgi_text_table_tokens(const fgi_text_table *table, const fg_format_request *request,
-                                int32_t end, fg_token_list *out, double *bytes, fg_error *err);
+                                fgi_documents *out, fg_error *err);
 
 #endif

@@ -363,6 +363,7 @@ static fg_status add_row(fg_tokenizer *t, const row *r, const json_t *given, fg_
     fgi_step *step = NULL;
     FGI_TRY(fgi_step_add(t, &step, err));
     *step = r->step;
+    t->is_byte_level = t->is_byte_level || step->run == run_bytes;
     if (step->run == run_form)
         FGI_TRY(fgi_unicode_check(t->name, err));
     if (r->pattern != NULL)

@@ -113,6 +113,37 @@ fg_status fgi_normalize(fg_tokenizer *t, const char *text, fgi_buf *out, fg_erro
     return run(&e, first, (fgi_str){NULL, 0});
 }
 
+/* ---- bytes of tokens ------------------------------------------------------------------------- */
+
+/* The bytes of text that a token spells. */
+static size_t spelled(const fg_tokenizer *t, int32_t index)
+{
+    const fgi_token *token = &t->vocabulary.tokens[index];
+    const char *text = token->text;
+    const bool is_byte = token->size == 6 && strncmp(text, "<0x", 3) == 0;
+    size_t count = 0, n = 1;
+    if (is_byte || token->is_special)
+        return is_byte ? 1 : token->size;
+    for (size_t i = 0; i < token->size; i += n) {
+        const uint32_t c = fgi_utf8_decode(text + i, &n);
+        count += t->is_byte_level || c == 0x2581 ? 1 : n; /* a space of SentencePiece */
+    }
+    return t->wordpiece != NULL && count > 2 && strncmp(text, "##", 2) == 0 ? count - 2 : count;
+}
+
+void fgi_token_bytes(const fg_tokenizer *t, const int32_t *tokens, size_t count, size_t size,
+                     float *out)
+{
+    const size_t end = count - t->last.count;
+    double sum = 0;
+    for (size_t i = t->first.count; i < end; i++)
+        sum += (double)spelled(t, tokens[i]);
+    for (size_t i = 0; i < count; i++)
+        out[i] = i < t->first.count || i >= end
+                     ? 0
+                     : (float)((double)spelled(t, tokens[i]) * (double)size / sum);
+}
+
 /* ---- the tokens around a text ---------------------------------------------------------------- */
 
 /* {"SpecialToken": {"id": "[CLS]"}}, whose indices are in special_tokens. */

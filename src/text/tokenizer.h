@@ -57,6 +57,7 @@ struct fg_tokenizer {
     fgi_regex *word, *space;           /* of added tokens with conditions; or NULL */
     struct fgi_added_tokens *added[2]; /* found in the text as it is, and in the normalized one */
     fg_token_list first, last;         /* the tokens around a text */
+    bool is_byte_level;                /* each character of a token is a byte */
     fgi_bpe *bpe;                      /* or NULL */
     fgi_wordpiece *wordpiece;          /* or NULL */
     fgi_unigram *unigram;              /* or NULL */
@@ -119,6 +120,12 @@ static inline fgi_hash fgi_pair_key(int32_t left, int32_t right)
     const uint64_t mixed = pair * 0x9e3779b97f4a7c15u;
     return (fgi_hash){mixed ^ mixed >> 32, pair};
 }
+/* Divides the `size` bytes of a text among its `count` tokens, with those around it, which have
+ * none: in proportion to the bytes that each of them spells, so they are its own bytes if the
+ * tokenizer is byte-level and does not normalize. */
+void fgi_token_bytes(const fg_tokenizer *t, const int32_t *tokens, size_t count, size_t size,
+                     float *out);
+
 /* The tokens "<0x00>" to "<0xFF>" of bytes; -1: there is none. */
 void fgi_byte_tokens(const fg_tokenizer *t, int32_t out[256]);
 

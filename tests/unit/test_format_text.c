@@ -30,11 +30,22 @@ static fg_status open_part(const fg_format_entry *format, const char *(*values)[
 static void check_sample(const fg_dataset *d, int64_t index, const int32_t *expected, int length)
 {
     int32_t tokens[16], next[16];
-    fgt_ok(fg_dataset_read(d, index, (void *[]){tokens, next}, &err));
+    float bytes[16];
+    fgt_ok(fg_dataset_read(d, index, (void *[]){tokens, next, bytes}, &err));
     for (int i = 0; i < length; i++) {
         assert_int_equal(tokens[i], expected[i]);
         assert_int_equal(next[i], expected[i + 1]);
     }
+}
+
+static void check_bytes(const fg_dataset *d, const float *expected, int length)
+{
+    int32_t tokens[16], next[16];
+    float bytes[16];
+    assert_int_equal(fg_dataset_field_count(d), 3);
+    fgt_ok(fg_dataset_read(d, 0, (void *[]){tokens, next, bytes}, &err));
+    for (int i = 0; i < length; i++)
+        assert_true(bytes[i] == expected[i]);
 }
 
 static void release(fg_format_data *data)
@@ -75,6 +86,7 @@ static void each_document_has_its_tokens_around_it(void **state)
     assert_true(x > 4);
     check_sample(data.samples, 0, (const int32_t[]){2, x, x, 3}, 3); /* [CLS] x x [SEP] */
     assert_int_equal(fg_dataset_class_count(data.samples), fg_tokenizer_size(data.tokenizer));
+    check_bytes(data.samples, (const float[]){1.5f, 1.5f, 0}, 3);
     const fg_tokenizer *kept = data.tokenizer;
     fg_format_data again;
     const char *gone[][2] = {{"path", file}, {"length", "9"}, {"tokenizer", "gone.json"}};
@@ -83,6 +95,21 @@ static void each_document_has_its_tokens_around_it(void **state)
                      (fg_format_request){.tokenizer = kept, .input = &input}, &again));
     check_sample(again.samples, 0, (const int32_t[]){2, x, x, 3}, 3);
     release(&again);
+    release(&data);
+}
+
+/* The tokens of byte-level BPE are bytes; the end of a document is none. */
+static void tokens_have_the_bytes_that_they_stand_for(void **state)
+{
+    (void)state;
+    const char *file = fgt_path(fgt_temp_folder(), "bytes.txt");
+    const char *json = FGT_SOURCE_DIR "/tests/golden/tokenizer/gpt2.json";
+    static const char text[] = "h \xc3\xa9";
+    fgt_write(file, text, sizeof text - 1);
+    const char *values[][2] = {{"path", file}, {"length", "3"}, {"tokenizer", json}};
+    fg_format_data data;
+    fgt_ok(open_part(&fgi_text_row, values, 3, (fg_format_request){.is_training = true}, &data));
+    check_bytes(data.samples, (const float[]){1, 2, 0}, 3);
     release(&data);
 }
 
@@ -180,6 +207,7 @@ static void a_pack_of_tokens_has_the_same_samples(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(documents_follow_each_other),
     cmocka_unit_test(each_document_has_its_tokens_around_it),
+    cmocka_unit_test(tokens_have_the_bytes_that_they_stand_for),
     cmocka_unit_test(texts_of_a_table_have_classes),
     cmocka_unit_test(json_lines_have_texts_and_classes),
     cmocka_unit_test(a_pack_of_tokens_has_the_same_samples),

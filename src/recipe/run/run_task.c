@@ -21,6 +21,7 @@
 #include "nn/model.h"
 #include "option/option.h"
 #include "train/state/metrics.h"
+#include "train/step/stage.h"
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -129,12 +130,25 @@ static fg_tensor next_tokens(const fgi_run_task *t, const fg_batch *batch)
                     fg_full(trace, FG_S32, FGI_NO_LABEL, FG_SCALAR), next);
 }
 
+/* Of the tokens that are predicted, f32[]; empty: not known. */
+static fg_tensor bytes_per_token(const fgi_run_task *t, const fg_batch *batch, fg_tensor next)
+{
+    fg_trace *trace = fg_tensor_trace(next);
+    const double average = t->schema->bytes_per_token;
+    if (batch->field_count < 3)
+        return average > 0 ? fg_full(trace, FG_F32, average, FG_SCALAR) : (fg_tensor){0};
+    const fg_tensor ignored = fg_full(trace, FG_S32, FGI_NO_LABEL, FG_SCALAR);
+    const fg_tensor predicted = fg_cast(fg_ne(next, ignored), FG_F32);
+    const fg_tensor bytes = fg_sum(fg_mul(fg_batch_at(batch, 2), predicted), 0, NULL);
+    return fg_div(bytes, fg_sum(predicted, 0, NULL));
+}
+
 /* Of logits T[B, T, V]. */
 static fg_tensor next_token_loss(const fgi_run_task *t, fg_step *step, const fg_batch *batch)
 {
-    const fg_tensor logits = forward(t, batch, NULL);
-    const fg_tensor mean = t->loss->apply(logits, next_tokens(t, batch), t->loss_options);
-    fg_step_log_language(step, mean, t->schema->bytes_per_token);
+    const fg_tensor logits = forward(t, batch, NULL), next = next_tokens(t, batch);
+    const fg_tensor mean = t->loss->apply(logits, next, t->loss_options);
+    fg_step_log_language(step, mean, bytes_per_token(t, batch, next));
     return mean;
 }
 

@@ -158,11 +158,11 @@ static fg_tensor pair_of(fg_tensor sum, fg_tensor weight)
     return fg_concat(parts, 2, 0);
 }
 
-/* (weight * value, weight); (0, 0) if the weight is 0: such a mean is NaN. */
-static fg_tensor weighted_pair(fg_tensor value, fg_tensor weight)
+/* weight * mean; 0 if the weight is 0: such a mean is NaN. */
+static fg_tensor sum_of(fg_tensor mean, fg_tensor weight)
 {
-    const fg_tensor zero = fgi_full_like(value, 0);
-    return pair_of(fg_where(fg_ne(weight, zero), fg_mul(value, weight), zero), weight);
+    const fg_tensor zero = fgi_full_like(mean, 0);
+    return fg_where(fg_ne(weight, zero), fg_mul(mean, weight), zero);
 }
 
 /* The sum of a value, and the number of its elements. A scalar is a mean, whose denominator the
@@ -174,8 +174,10 @@ static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
     fg_tensor weight;
     if (rank > 0)
         return pair_of(fg_sum(wide, 0, NULL), fgi_count_valid(wide, rank, every_axis, FG_F32));
-    if (denominator_of(value, step->count, &weight) == WEIGHTS)
-        return weighted_pair(wide, fg_cast(weight, FG_F32));
+    if (denominator_of(value, step->count, &weight) == WEIGHTS) {
+        weight = fg_cast(weight, FG_F32);
+        return pair_of(sum_of(wide, weight), weight);
+    }
     return pair_of(fg_mul(wide, step->count), step->count);
 }
 
@@ -662,7 +664,20 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     set_rule(step, (fgi_metric_rule){.kind = FGI_HIDDEN});
 }
 
-void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token)
+/* The sums of the losses of tokens and of the bytes of text that they stand for. */
+static void log_bits_per_byte(fg_step *step, fg_tensor loss, fg_tensor bytes_per_token)
+{
+    static const char name[] = "bits_per_byte";
+    if (fgi_is_poison(loss) || fgi_is_poison(bytes_per_token) || step->stage->kind == FGI_PREDICT ||
+        !may_log(step, name, loss))
+        return;
+    const fg_tensor tokens = fg_cast(fgi_step_loss_weight(step, loss), FG_F32);
+    put(step, name,
+        pair_of(sum_of(fg_cast(loss, FG_F32), tokens), sum_of(bytes_per_token, tokens)));
+    set_rule(step, (fgi_metric_rule){FGI_SCALED, 1 / M_LN2});
+}
+
+void fg_step_log_language(fg_step *step, fg_tensor loss, fg_tensor bytes_per_token)
 {
     if (!are_known(step, FGI_LANGUAGE))
         return;
@@ -670,8 +685,6 @@ void fg_step_log_language(fg_step *step, fg_tensor loss, double bytes_per_token)
         fg_step_log(step, "perplexity", loss);
         set_rule(step, (fgi_metric_rule){.kind = FGI_EXPONENTIAL});
     }
-    if (!(bytes_per_token > 0) || !logs(step, FGI_LANGUAGE, "bits_per_byte"))
-        return;
-    fg_step_log(step, "bits_per_byte", loss);
-    set_rule(step, (fgi_metric_rule){FGI_SCALED, 1 / (M_LN2 * bytes_per_token)});
+    if (bytes_per_token.handle != 0 && logs(step, FGI_LANGUAGE, "bits_per_byte"))
+        log_bits_per_byte(step, loss, bytes_per_token);
 }
