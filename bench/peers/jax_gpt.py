@@ -44,11 +44,11 @@ def norm(p, x):
 
 def attention(p, x):
     q, k, v = jnp.split(linear(p["qkv"], x), 3, -1)
-    q, k, v = (a.reshape(BATCH, LENGTH, HEADS, WIDTH // HEADS) for a in (q, k, v))
+    q, k, v = (a.reshape(-1, LENGTH, HEADS, WIDTH // HEADS) for a in (q, k, v))
     scores = jnp.einsum("bthd,bshd->bhts", q, k).astype(jnp.float32) / np.sqrt(WIDTH // HEADS)
     scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, -jnp.inf)
     y = jnp.einsum("bhts,bshd->bthd", jax.nn.softmax(scores, -1).astype(DTYPE), v)
-    return linear(p["proj"], y.reshape(BATCH, LENGTH, WIDTH))
+    return linear(p["proj"], y.reshape(x.shape))
 
 
 def loss_of(params, x, y):
@@ -84,4 +84,5 @@ def main():
     print(json.dumps({"step_ms": statistics.median(times[1:]) * 1e3, "rss_mb": rss}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """Compiles a JAX training step for TPUs with libtpu, without executing it, and reports memory and cost per
 device. Data parallel: the batch is sharded across all devices, the state is replicated. Prints one JSON object.
 
-usage: jax_tpu.py mlp|resnet50 TOPOLOGY f32|bf16 BATCH     requires: jax flax optax libtpu
+usage: jax_tpu.py mlp|resnet50|gpt TOPOLOGY f32|bf16 BATCH     requires: jax flax optax libtpu
 TOPOLOGY is a name that libtpu accepts ("v5e:2x4", "v3:2x2"), BATCH the number of samples per device.
 """
 import json
@@ -21,6 +21,8 @@ import optax
 from flax import linen as nn
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import jax_gpt
 
 
 class Mlp(nn.Module):
@@ -81,6 +83,34 @@ def make_step(model, optimizer):
     return step
 
 
+def make_gpt_step(optimizer):
+    def step(params, stats, state, x, y):
+        loss, grads = jax.value_and_grad(jax_gpt.loss_of)(params, x, y)
+        updates, state = optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), stats, state, loss
+
+    return step
+
+
+def gpt(dtype, count):
+    """The step, its optimizer and the shapes of parameters, statistics, x and y."""
+    jax_gpt.DTYPE = dtype
+    optimizer = optax.adamw(3e-4, weight_decay=0.01)
+    tokens = jax.ShapeDtypeStruct((count, jax_gpt.LENGTH), jnp.int32)
+    return make_gpt_step(optimizer), optimizer, jax.eval_shape(jax_gpt.init), {}, tokens, tokens
+
+
+def classifier(name, dtype, count):
+    """The same of an image classifier."""
+    shape = (784,) if name == "mlp" else (224, 224, 3)
+    model = Mlp(dtype) if name == "mlp" else ResNet50(dtype)
+    optimizer = optax.adam(1e-3) if name == "mlp" else optax.sgd(0.1, momentum=0.9)
+    variables = jax.eval_shape(
+        lambda: model.init(jax.random.PRNGKey(0), jnp.zeros((1, *shape), jnp.float32)))
+    return (make_step(model, optimizer), optimizer, variables["params"], variables.get("batch_stats", {}),
+            jax.ShapeDtypeStruct((count, *shape), jnp.uint8), jax.ShapeDtypeStruct((count,), jnp.int32))
+
+
 def main():
     name, topology, precision, batch = *sys.argv[1:4], int(sys.argv[4])
     dtype = jnp.bfloat16 if precision == "bf16" else jnp.float32
@@ -88,17 +118,11 @@ def main():
     mesh = Mesh(np.array(devices), ("data",))
     whole = NamedSharding(mesh, PartitionSpec())
     split = NamedSharding(mesh, PartitionSpec("data"))
-    shape = (784,) if name == "mlp" else (224, 224, 3)
-    model = Mlp(dtype) if name == "mlp" else ResNet50(dtype)
-    optimizer = optax.adam(1e-3) if name == "mlp" else optax.sgd(0.1, momentum=0.9)
     count = batch * len(devices)
-    x = jax.ShapeDtypeStruct((count, *shape), jnp.uint8)
-    y = jax.ShapeDtypeStruct((count,), jnp.int32)
-    variables = jax.eval_shape(
-        lambda: model.init(jax.random.PRNGKey(0), jnp.zeros((1, *shape), jnp.float32)))
-    params, stats = variables["params"], variables.get("batch_stats", {})
+    function, optimizer, params, stats, x, y = \
+        gpt(dtype, count) if name == "gpt" else classifier(name, dtype, count)
     state = jax.eval_shape(optimizer.init, params)
-    step = jax.jit(make_step(model, optimizer), donate_argnums=(0, 1, 2),
+    step = jax.jit(function, donate_argnums=(0, 1, 2),
                    in_shardings=(whole, whole, whole, split, split), out_shardings=whole)
     compiled = step.lower(params, stats, state, x, y).compile()
     memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
