@@ -415,7 +415,7 @@ static const char *heard_of(const fg_format_entry *format, const char *path, boo
     fg_option_values *values;
     const fg_entry *entry = &format->entry;
     const fg_format_request request = {
-        .is_training = true, .needs_target = needs_target, .say = hear};
+        .is_training = true, .needs_target = needs_target, .task = "classification", .say = hear};
     fg_format_data data = {0};
     heard[0] = '\0';
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
@@ -432,7 +432,7 @@ static void several_labels_are_a_warning(void **state)
                                "photos/cat/a.jpg,x;y,train,1\nphotos/cat/a.jpg,y,train,2\n"
                                "photos/cat/a.jpg,y;x,test,3\nphotos/cat/a.jpg,y;z;x,train,4\n";
     static const char says[] = "': 2 samples have several labels: only the first label of each is "
-                               "used, because the classes of a model exclude each other\n";
+                               "used; to predict all, set task: multilabel\n";
     char csv[300], packed[300];
     (void)fgt_photos();
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "several.csv"));
