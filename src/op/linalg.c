@@ -1,5 +1,5 @@
 /* linalg.c - factorizations and systems of equations. StableHLO: cholesky, triangular_solve, which
- * XLA's CPU, GPU and TPU backends lower.
+ * XLA's CPU, GPU and TPU backends lower; general systems are solved by a loop.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/op.h"
@@ -111,6 +111,87 @@ fg_tensor fg_triangular_solve(fg_tensor a, fg_tensor b, const fg_triangular_solv
         return fgi_poison(fg_tensor_trace(a));
     const solve_attr attr = {o.upper, o.transpose};
     return fgi_apply(&triangular_solve, (const fg_tensor[]){a, b}, 2, &attr, sizeof attr);
+}
+
+/* ---- general systems ------------------------------------------------------------------------- */
+
+/* Sums along an axis, which remains with size 1. */
+static fg_tensor sum_along(fg_tensor a, int axis)
+{
+    return fg_unsqueeze(fg_sum(a, 1, &axis), 1, &axis);
+}
+
+/* Row x[0] of Gauss-Jordan elimination with partial pivoting of [a b], T[..., n, n + k]: swaps it
+ * with the row of its pivot, and makes its column that of the identity. */
+static void eliminate(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                      fg_tensor *y)
+{
+    const fg_tensor m = carry[0], zero = fgi_full_like(m, 0);
+    const fg_type type = *fg_tensor_type(m);
+    const int rows = type.rank - 2, columns = type.rank - 1;
+    fg_trace *trace = fg_tensor_trace(m);
+    (void)self, (void)y;
+    const fg_tensor row = fg_iota(trace, FG_S32, rows, type.rank, type.dim);
+    const fg_tensor column = fg_iota(trace, FG_S32, columns, type.rank, type.dim);
+    const fg_tensor is_row = fg_eq(row, x[0]), is_column = fg_eq(column, x[0]);
+    const fg_tensor is_candidate = fg_and(is_column, fg_ge(row, x[0]));
+    const fg_tensor size =
+        fg_max(fg_where(is_candidate, fg_abs(m), fgi_full_like(m, -1)), 1, &columns);
+    const fg_tensor at = fg_unsqueeze(fg_argmax(size), 2, (const int[]){rows, columns});
+    const fg_tensor is_pivot = fg_eq(row, at);
+    const fg_tensor pivot =
+        fg_broadcast_to(sum_along(fg_where(is_pivot, m, zero), rows), type.rank, type.dim);
+    const fg_tensor moved = fg_where(
+        is_pivot, fg_broadcast_to(sum_along(fg_where(is_row, m, zero), rows), type.rank, type.dim),
+        m);
+    const fg_tensor factor = sum_along(fg_where(is_column, moved, zero), columns);
+    const fg_tensor scale = sum_along(fg_where(is_column, pivot, zero), columns);
+    const fg_tensor scaled = fg_div(pivot, scale);
+    next[0] = fg_where(is_row, scaled, fg_sub(moved, fg_mul(factor, scaled)));
+}
+
+/* Golub and Van Loan, "Matrix computations", 3.4. */
+static fg_tensor eliminated(fg_tensor a, fg_tensor b)
+{
+    const fg_type type = *fg_tensor_type(b);
+    fg_trace *trace = fg_tensor_trace(a);
+    const int axis = type.rank - 1;
+    const int64_t n = type.dim[axis - 1];
+    const fg_tensor both = fg_concat((const fg_tensor[]){a, b}, 2, axis);
+    const fg_tensor index = fg_iota(trace, FG_S32, 0, 1, &n);
+    fg_tensor end, parts[2];
+    fg_scan(&(fg_scan_options){.carry_count = 1, .x_count = 1, .body = eliminate}, &both, &index,
+            &end, NULL);
+    fg_split(end, axis, 2, (const int64_t[]){n, type.dim[axis]}, parts);
+    return parts[1];
+}
+
+/* The third operand is the result. */
+static void system_emit(fgi_emit *e) { fgi_emit_become(e, fgi_emit_in(e, 2)); }
+
+/* As for triangular systems. */
+static void system_vjp(fgi_vjp *v)
+{
+    const fg_tensor db = fg_solve(swapped(v->in[0]), v->dout);
+    v->din[1] = db;
+    if (v->need[0])
+        v->din[0] = fg_neg(fg_matmul(db, swapped(v->out)));
+}
+
+static const fgi_op solve = {.name = "solve",
+                             .arity = -1,
+                             .infer = solve_infer,
+                             .rows = matrix_rows,
+                             .emit = system_emit,
+                             .vjp = system_vjp};
+
+/* With two operands, the operation only checks them. */
+fg_tensor fg_solve(fg_tensor a, fg_tensor b)
+{
+    const fg_tensor checked = fgi_apply(&solve, (const fg_tensor[]){a, b}, 2, NULL, 0);
+    if (fgi_is_poison(checked) || fg_tensor_type(a)->dim[fg_tensor_type(a)->rank - 1] == 0)
+        return fgi_is_poison(checked) ? checked : b;
+    return fgi_apply(&solve, (const fg_tensor[]){a, b, eliminated(a, b)}, 3, NULL, 0);
 }
 
 /* ---- Cholesky -------------------------------------------------------------------------------- */

@@ -32,6 +32,12 @@ FG_API fg_tensor fg_triangular_solve(fg_tensor a, fg_tensor b,
  * Source: PyTorch, cholesky_solve. */
 FG_API fg_tensor fg_cholesky_solve(fg_tensor b, fg_tensor l);
 
+/* x with a x = b for any square a: T[..., n, n], T[..., n, k] -> T[..., n, k]. Gauss-Jordan
+ * elimination with partial pivoting, a loop of n iterations; for symmetric, positive definite or
+ * triangular a, the functions above are faster. inf or NaN if a is singular. Gradient: to a and b.
+ * Source: PyTorch, "torch.linalg.solve"; Golub and Van Loan, "Matrix computations". */
+FG_API fg_tensor fg_solve(fg_tensor a, fg_tensor b);
+
 #ifdef __cplusplus
 }
 #endif
@@ -40,5 +46,6 @@ FG_API fg_tensor fg_cholesky_solve(fg_tensor b, fg_tensor l);
 #define fg_cholesky(...)         FG_HERE(fg_cholesky(__VA_ARGS__))
 #define fg_triangular_solve(...) FG_HERE(fg_triangular_solve(__VA_ARGS__))
 #define fg_cholesky_solve(...)   FG_HERE(fg_cholesky_solve(__VA_ARGS__))
+#define fg_solve(...)            FG_HERE(fg_solve(__VA_ARGS__))
 #endif
 #endif
