@@ -524,6 +524,8 @@ bool fgi_client_is_virtual(const fg_client *client)
     return client->platform == FGI_CPU && client->info.device_count > 1;
 }
 
+bool fgi_client_reads_host(const fg_client *client) { return client->platform == FGI_CPU; }
+
 bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 
 fg_status fg_device_info_at(const fg_client *client, int index, fg_device_info *out, fg_error *err)

@@ -190,6 +190,8 @@ fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype);
 int fgi_accelerator_devices(const char *accelerator);
 /* Whether its devices are virtual devices of one processor. */
 bool fgi_client_is_virtual(const fg_client *client);
+/* Whether its devices can read the host's memory in place. */
+bool fgi_client_reads_host(const fg_client *client);
 /* options.cpu_onednn, on the CPU. */
 bool fgi_client_uses_onednn(const fg_client *client);
 

@@ -40,7 +40,7 @@ static fg_status check_names(const fgi_onnx_model *model, const char *input_name
             (model->arguments[i].data != NULL && strcmp(name, input_name) == 0))
             return fgi_fail(err, FG_EINVAL,
                             "fg_module_save_onnx: '%s' is the name of two of input, output and "
-                            "variables: set input_name and output_name",
+                            "variables: name input and output in the options",
                             name);
     }
     return FG_OK;

@@ -28,7 +28,7 @@ int64_t fgi_resident_bytes(const fg_dataset *dataset)
  * Samples that must be read from files first would delay the start. */
 static bool pays(const fg_client *client, const fg_dataset *dataset)
 {
-    return fgi_client_platform(client) != FGI_CPU && !dataset->reads_rows &&
+    return !fgi_client_reads_host(client) && !dataset->reads_rows &&
            fgi_resident_bytes(dataset) <= fgi_memory_limit(client) / LARGEST_PART;
 }
 
