@@ -166,7 +166,7 @@ static fg_status load(const void *own, const fg_format_request *request, fg_form
     const fg_status status = o->target != NULL
                                  ? fgi_text_table_load(&table, request, &out->samples, err)
                                  : load_files(o, request, t, out, err);
-    if (request->part == FG_PART_TRAIN)
+    if (status == FG_OK && request->part == FG_PART_TRAIN)
         out->tokenizer = opened;
     else
         fg_tokenizer_destroy(opened);
