@@ -36,13 +36,13 @@ static const struct {
     const char *name, *options;
     bool reads_tokens;
 } small[] = {
-    {"gpt2", "{layers: 1, width: 64, heads: 2, length: 32}", true},
-    {"bert", "{vocabulary: 256, layers: 1, width: 64, heads: 2, intermediate: 128, length: 32}",
+    {"gpt2", "{layers: 1, width: 64, heads: 2, length: 17}", true},
+    {"bert", "{vocabulary: 256, layers: 1, width: 64, heads: 2, intermediate: 256, length: 17}",
      true},
     {"vit", "{patch: 8, layers: 1, width: 64, heads: 2}", false},
     {"convnext", "{depths: [1, 1, 1, 1], widths: [16, 24, 32, 40]}", false},
 };
-enum { SMALL = sizeof small / sizeof small[0], TOKENS = 32 };
+enum { SMALL = sizeof small / sizeof small[0], TOKENS = 17 };
 
 typedef struct aot_task {
     const aot_case *wanted;
