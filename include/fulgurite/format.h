@@ -78,8 +78,8 @@ typedef struct fg_format_request {
 typedef struct fg_format_data {
     /* Field 0 is the input, field 1 the target: s32[] class indices, or numbers. Of texts for a
      * language model: tokens s32[T], and those that follow them, also s32[T]; their class_count is
-     * the size of the vocabulary. Field 2, f32[T], may be the bytes of text that the latter stand
-     * for. NULL: there are no samples of this part. */
+     * the size of the vocabulary. Field 2, f32[T], may be the number of bytes of text that each
+     * target encodes. NULL: there are no samples of this part. */
     fg_dataset *samples;
     /* FG_PART_TRAIN, to train: the validation samples, if loading the training samples
      * loads them too. The recipe then neither requests FG_PART_VAL nor splits. */

@@ -125,7 +125,7 @@ FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tenso
  *
  *   perplexity     exp(loss)
  *   bits_per_byte  the sum of the losses of all tokens / (ln 2 * the bytes of text that these
- *                  tokens stand for); bytes_per_token, f32[], is the mean number of bytes per
+ *                  tokens encode); bytes_per_token, f32[], is the mean number of bytes per
  *                  predicted token of this batch; (fg_tensor){0}: not logged
  *
  * Both follow from sums over all tokens, not from the values of batches. Errors, stored in the

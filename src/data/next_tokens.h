@@ -13,7 +13,7 @@
  */
 typedef struct fgi_documents {
     fg_token_list tokens;
-    float *bytes; /* of the text that each token stands for; NULL: one each */
+    float *bytes; /* of text that each token encodes; NULL: one each */
     size_t capacity;
 } fgi_documents;
 

@@ -20,22 +20,13 @@ typedef struct history {
     float rows[ROWS * TOY_CLASSES];
 } history;
 
-static double metric(const fg_progress *at, const char *name)
-{
-    for (size_t i = 0; i < at->metric_count; i++)
-        if (strcmp(at->metrics[i].name, name) == 0)
-            return at->metrics[i].value;
-    fail_msg("no metric %s", name);
-    return 0;
-}
-
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     history *h = self;
     (void)err;
     assert_true(h->steps < STEPS);
     h->lr[h->steps] = at->lr;
-    h->loss[h->steps++] = metric(at, "train_loss");
+    h->loss[h->steps++] = toy_logged(at, "train_loss");
     return FG_OK;
 }
 
@@ -44,8 +35,8 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     history *h = self;
     (void)err;
     h->validations++;
-    h->val_loss = metric(at, "val_loss");
-    h->val_acc = metric(at, "val_acc");
+    h->val_loss = toy_logged(at, "val_loss");
+    h->val_acc = toy_logged(at, "val_acc");
     return FG_OK;
 }
 

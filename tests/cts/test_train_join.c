@@ -106,31 +106,22 @@ typedef struct result {
     float values[1024];
 } result;
 
-static double metric(const fg_progress *at, const char *name)
-{
-    for (size_t i = 0; i < at->metric_count; i++)
-        if (strcmp(at->metrics[i].name, name) == 0)
-            return at->metrics[i].value;
-    fail_msg("no metric %s", name);
-    return 0;
-}
-
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     result *r = self;
     const int64_t i = at->step - 1;
     (void)err;
-    r->loss[i] = metric(at, "train_loss");
-    r->discriminator_loss[i] = metric(at, "train_discriminator_loss");
-    r->lr[i] = metric(at, "lr/generator");
-    assert_true(metric(at, "lr/discriminator") == 0.3);
+    r->loss[i] = toy_logged(at, "train_loss");
+    r->discriminator_loss[i] = toy_logged(at, "train_discriminator_loss");
+    r->lr[i] = toy_logged(at, "lr/generator");
+    assert_true(toy_logged(at, "lr/discriminator") == 0.3);
     return FG_OK;
 }
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     (void)err;
-    ((result *)self)->val_loss = metric(at, "val_discriminator_loss");
+    ((result *)self)->val_loss = toy_logged(at, "val_discriminator_loss");
     return FG_OK;
 }
 
@@ -212,11 +203,11 @@ static void follows(const kind *k, const result *r, fg_module *root)
         float values[MOST_VALUES], got[MOST_VALUES];
         if (fg_variable_kind_of(v) != FG_PARAMETER)
             continue;
-        const float *want = fgt_record_get(record, NULL, "last/%s", fg_variable_name(v));
+        const float *expected = fgt_record_get(record, NULL, "last/%s", fg_variable_name(v));
         fgt_ok(fg_variable_read(v, values, fg_type_bytes(fg_variable_type(v)), &err));
         fgt_to_file_order(v, values, got);
         for (int64_t e = 0; e < fg_type_count(fg_variable_type(v)); e++)
-            fgt_close(fg_variable_name(v), (double)got[e], (double)want[e], k->tolerance,
+            fgt_close(fg_variable_name(v), (double)got[e], (double)expected[e], k->tolerance,
                       5 * k->tolerance);
     }
 }

@@ -194,14 +194,24 @@ const char *toy_callback_options(const char *name)
                                                         : "";
 }
 
+static double find(const fg_metric *metrics, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(metrics[i].name, name) == 0)
+            return metrics[i].value;
+    fail_msg("no metric %s", name);
+    return 0;
+}
+
 double toy_metric(const fg_trainer *trainer, const char *name)
 {
     const fg_result *result = fg_trainer_result(trainer);
-    for (size_t i = 0; i < result->metric_count; i++)
-        if (strcmp(result->metrics[i].name, name) == 0)
-            return result->metrics[i].value;
-    fail_msg("no metric %s", name);
-    return 0;
+    return find(result->metrics, result->metric_count, name);
+}
+
+double toy_logged(const fg_progress *at, const char *name)
+{
+    return find(at->metrics, at->metric_count, name);
 }
 
 /* ---- the callback ---------------------------------------------------------------------------- */

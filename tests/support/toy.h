@@ -43,6 +43,8 @@ fg_status toy_create(const fg_trainer_options *options, fg_trainer **out, fg_err
 fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options);
 /* The metric with that name in a Trainer's result, or fails the test. */
 double toy_metric(const fg_trainer *trainer, const char *name);
+/* The same of what a callback receives. */
+double toy_logged(const fg_progress *at, const char *name);
 
 /* The options that a built-in callback requires; "": none. */
 const char *toy_callback_options(const char *name);

@@ -664,7 +664,7 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     set_rule(step, (fgi_metric_rule){.kind = FGI_HIDDEN});
 }
 
-/* The sums of the losses of tokens and of the bytes of text that they stand for. */
+/* The sums of the losses of tokens and of the bytes of text that they encode. */
 static void log_bits_per_byte(fg_step *step, fg_tensor loss, fg_tensor bytes_per_token)
 {
     static const char name[] = "bits_per_byte";
