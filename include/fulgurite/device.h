@@ -39,11 +39,6 @@ typedef struct fg_client_options {
                                [the plugin's: 0.75]                                               */
     bool preallocate;       /* allocate that memory at startup instead of on demand: allocations
                                are cheaper, but other processes cannot use it            [false] */
-    bool cpu_onednn;        /* use oneDNN for matrix multiplications on the CPU. Faster on some
-                               processors (5 to 40 % on AMD Zen 5, no difference on Intel Sapphire
-                               Rapids), and bitwise reproducible for any number of threads, but
-                               the plugin cannot store such programs in cache_dir: every start
-                               compiles them again                                       [false] */
     const char *topology;   /* compile for this machine without having it; nothing can be executed.
                                TPUs: "v5e:2x4", "v3-8", "v5litepod-8", "kaggle", "colab"; GPUs:
                                "h100", "h100:8", also a100, h200, b200                     [NULL] */

@@ -216,8 +216,8 @@ static double dot_flops(const fgi_node *node)
 /* A matrix multiplication is a contraction with its name in messages and programs. */
 #define CONTRACTION(its_name)                                                                      \
     {                                                                                              \
-        .name = (its_name), .arity = 2, .role = FGI_MATMUL, .infer = dot_infer, .rows = dot_rows,  \
-        .emit = dot_emit, .vjp = dot_vjp, .flops = dot_flops                                       \
+        .name = (its_name), .arity = 2, .infer = dot_infer, .rows = dot_rows, .emit = dot_emit,    \
+        .vjp = dot_vjp, .flops = dot_flops                                                         \
     }
 
 const fgi_op fgi_dot = CONTRACTION("dot");

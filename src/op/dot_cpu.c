@@ -25,19 +25,15 @@ static bool is_by_transposed(const fgi_node *node)
            attr->contract[0][0] == a->rank - 1 && attr->contract[1][0] == 1;
 }
 
-/* oneDNN packs operands in its own way; the program must show how operands are sharded. */
-static bool packs_operands(const fg_client *client)
-{
-    return !fgi_client_uses_onednn(client) && fg_client_info_of(client)->device_count == 1;
-}
-
+/* On several devices, the program must show how operands are sharded. */
 static bool is_swapped(const fgi_emit *e)
 {
     const fg_type *a = &e->node->in[0]->type, *b = &e->node->in[1]->type;
     const double matrix = (double)fg_type_count(b);
     const double others = (double)fg_type_count(a) + (double)fg_type_count(&e->node->type);
     return is_by_transposed(e->node) && a->dtype == FG_F32 && a->rank > 1 &&
-           matrix >= LEAST_ELEMENTS && others * 3 <= matrix * 2 && packs_operands(e->client);
+           matrix >= LEAST_ELEMENTS && others * 3 <= matrix * 2 &&
+           fg_client_info_of(e->client)->device_count == 1;
 }
 
 static fgi_value b_by_a(fgi_builder *b, const void *context, const fgi_value *in)

@@ -384,7 +384,6 @@ static fg_status open_path(const char *path, const char *accelerator, const requ
     FGI_DONE(r->opt->topology ? open_topology(c, r, err) : open_devices(c, accelerator, r, err));
     FGI_DONE(choose_devices(c, r, err));
     FGI_DONE(make_mesh(c, &r->opt->mesh, err));
-    c->uses_onednn = r->opt->cpu_onednn && c->platform == FGI_CPU;
     /* a program compiled without devices cannot be loaded without them, so caching it is useless */
     FGI_DONE(fgi_cache_open(c, r->opt->topology ? "" : r->opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
@@ -525,8 +524,6 @@ bool fgi_client_is_virtual(const fg_client *client)
 }
 
 bool fgi_client_reads_host(const fg_client *client) { return client->platform == FGI_CPU; }
-
-bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 
 fg_status fg_device_info_at(const fg_client *client, int index, fg_device_info *out, fg_error *err)
 {

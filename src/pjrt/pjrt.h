@@ -192,7 +192,5 @@ int fgi_accelerator_devices(const char *accelerator);
 bool fgi_client_is_virtual(const fg_client *client);
 /* Whether its devices can read the host's memory in place. */
 bool fgi_client_reads_host(const fg_client *client);
-/* options.cpu_onednn, on the CPU. */
-bool fgi_client_uses_onednn(const fg_client *client);
 
 #endif

@@ -91,7 +91,6 @@ struct fg_client {
     PJRT_Client *client;                /* NULL: programs can only be compiled, for ... */
     PJRT_TopologyDescription *topology; /* ... this; NULL otherwise */
     fgi_platform platform;
-    bool uses_onednn;
     bool sees_chosen_only; /* the plugin was given the list of visible devices */
     const char *plain;
     fg_client_info info;

@@ -5,13 +5,6 @@
  * analysis is enabled, the backend copies each such weight in every step: 5 % of the step time of
  * an MLP.
  *
- * Matmuls with oneDNN are an option of the client. The backend then fuses a matmul with the
- * arithmetic around it and with other matmuls, and terminates the process at the first run
- * ("partition compile failed") if two matmuls meet in a sum or a chain, or if an operand of a
- * matmul is itself a sum or a product of elements. So every matmul is isolated: its result, and
- * operands that are computed elementwise, pass through an operation that does not change the value
- * and that oneDNN does not support. This has no cost: other fusions absorb it.
- *
  * The backend fuses a value into each loop that uses it, and recomputes it there for each use, with
  * everything that was fused into it before. So a chain of layers without matmuls in between becomes
  * loops of quadratic length, or of exponential length if each layer reads the previous one in two
@@ -32,47 +25,21 @@ static const fgi_flag flags[] = {
      * weight was updated in place, it multiplies by the old values: the forward pass of a training
      * step never saw an update. */
     {"xla_cpu_use_xnnpack", "False"},
-    /* oneDNN options: enabled by the client's option; test_lowering.c compares both */
-    {"xla_cpu_use_onednn", "True"},
-    {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
 };
 /* More operations per element, repeated in each loop that uses a value, cost more than the two
  * passes over memory that storing it takes. Networks with a matmul or a convolution in each layer
  * stay far below this. */
 enum { MOST_REPEATED = 256 };
 
-enum { FLAG_COUNT = sizeof flags / sizeof flags[0], WITHOUT_ONEDNN = 2 };
-
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
 {
-    *out_count = 0;
-    if (fgi_client_platform(client) == FGI_CPU)
-        *out_count = fgi_client_uses_onednn(client) ? FLAG_COUNT : WITHOUT_ONEDNN;
+    *out_count = fgi_client_platform(client) == FGI_CPU ? sizeof flags / sizeof flags[0] : 0;
     return flags;
 }
 
 bool fgi_cpu_isolates(const fg_trace *trace)
 {
     return trace->client != NULL && fgi_client_platform(trace->client) == FGI_CPU;
-}
-
-/* Traverses from users to operands, so that the mark on operands of matmuls passes through
- * operations that only move elements, down to those that compute them. */
-void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)
-{
-    if (trace->client == NULL || !fgi_client_uses_onednn(trace->client))
-        return;
-    for (size_t id = trace->node_count; id-- > 0;) {
-        const fgi_node *node = trace->nodes[id];
-        const fgi_role role = node->op->role;
-        if (!is_live[id])
-            continue;
-        if (role == FGI_MATMUL || (role == FGI_MOVES && out[id]))
-            for (int i = 0; i < node->arity; i++)
-                out[node->in[i]->first->id] = true;
-        const bool is_onednn = node->type.dtype != FG_F64 && fg_dtype_is_float(node->type.dtype);
-        out[id] = is_onednn && (role == FGI_MATMUL || (role == FGI_POINTWISE && out[id]));
-    }
 }
 
 /* How many operations a loop computes per element of this value if everything possible is fused

@@ -99,7 +99,6 @@ typedef struct fgi_module {
     const fg_tensor *outputs;
     uint32_t *value;       /* SSA number by node id */
     uint32_t *scalar_word; /* index in the packed scalars, by leaf index */
-    bool *is_apart;        /* by node id: oneDNN must not fuse across the node's result */
     bool *is_stored;       /* by node id: nothing must be fused across the node's result */
     bool *only;            /* by node id: what is emitted of the live nodes; NULL: all */
     bool with_locations;
@@ -111,7 +110,6 @@ static void module_fini(module *m)
 {
     fgi_free(m->value);
     fgi_free(m->scalar_word);
-    fgi_free(m->is_apart);
     fgi_free(m->is_stored);
     fgi_functions_fini(&m->functions);
 }
@@ -245,13 +243,6 @@ static void put_result_types(const module *m, bool with_shardings, fgi_buf *out)
     }
 }
 
-/* Prevents fusion without changing the value: rounds to more digits than the dtype has. */
-static fgi_value put_apart(fgi_builder *b, fgi_value value)
-{
-    return fgi_build(b, &value.type, "reduce_precision",
-                     "exponent_bits = 11 : i32, mantissa_bits = 52 : i32", 1, &value);
-}
-
 static fgi_value argument_itself(fgi_builder *b, const void *context, const fgi_value *in)
 {
     (void)b, (void)context;
@@ -305,8 +296,6 @@ static void put_node(fgi_emit *e, const fgi_node *node)
     } else {
         e->value[node->id] = e->value[node->in[0]->first->id];
     }
-    if (m->is_apart[node->id])
-        fgi_emit_become(e, put_apart(&e->b, fgi_emit_result(e)));
     if (m->is_stored[node->id])
         fgi_emit_become(e, put_stored(&e->b, fgi_emit_result(e)));
 }
@@ -393,14 +382,8 @@ static void put_return(const module *m, fgi_buf *out)
 /* The values that the platform's compiler must not fuse; false when out of memory. */
 static bool mark_values(module *m)
 {
-    const fg_trace *trace = m->trace;
-    const bool *is_live = m->layout->is_live;
-    m->is_apart = fgi_calloc(trace->node_count + 1, sizeof *m->is_apart);
-    m->is_stored = fgi_calloc(trace->node_count + 1, sizeof *m->is_stored);
-    if (m->is_apart == NULL || m->is_stored == NULL)
-        return false;
-    fgi_cpu_keep_apart(trace, is_live, m->is_apart);
-    return fgi_cpu_stored(trace, is_live, m->is_stored);
+    m->is_stored = fgi_calloc(m->trace->node_count + 1, sizeof *m->is_stored);
+    return m->is_stored != NULL && fgi_cpu_stored(m->trace, m->layout->is_live, m->is_stored);
 }
 
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,

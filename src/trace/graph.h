@@ -188,8 +188,7 @@ void fgi_grad_path(fg_trace *trace, const fgi_path *path, fg_tensor *out);
 typedef enum fgi_role {
     FGI_PLAIN = 0,
     FGI_POINTWISE, /* each element is computed from the operands' elements at the same position */
-    FGI_MOVES,     /* elements are only moved: reshape, permute, slice */
-    FGI_MATMUL     /* a matmul                                                  */
+    FGI_MOVES      /* elements are only moved: reshape, permute, slice */
 } fgi_role;
 
 struct fgi_op {

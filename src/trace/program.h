@@ -70,9 +70,6 @@ fg_status fgi_compile_explain(const fg_trace *trace, const fgi_layout *layout, f
 
 /* Options and restrictions for the CPU plugin's compiler (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
-/* On the CPU with oneDNN: marks the live nodes whose results must not be fused with their users, by
- * node id. */
-void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
 /* On the CPU: marks the live nodes whose values must be stored rather than fused into their users,
  * by node id. Returns false when out of memory. */
 bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out);

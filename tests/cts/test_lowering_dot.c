@@ -1,6 +1,5 @@
-/* test_lowering_dot.c - matmuls with a lowering for XLA's CPU backend, or run by oneDNN, compute
- * the same as their default form (lowering_check.h). Matmuls through oneDNN are also compared where
- * sums are not exact.
+/* test_lowering_dot.c - matmuls with a lowering for XLA's CPU backend compute
+ * the same as their default form (lowering_check.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -111,84 +110,6 @@ static void transposed_matrices_stay_swapped(void **state)
     fg_trace_destroy(trace);
 }
 
-/* ---- matmuls through oneDNN ------------------------------------------------------------------ */
-
-/* y, and one gradient descent step on sum(y y) for both operands. */
-static size_t dot_step(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
-{
-    out[0] = fg_dot(in[0], in[1], &p->dot);
-    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
-    for (int i = 0; i < 2; i++)
-        out[1 + i] = fg_sub(in[i], fg_mul_scalar(out[1 + i], 0.125));
-    return 3;
-}
-
-/* Two matmuls with arithmetic around them, whose gradients have four more: the backend would fuse
- * them. */
-static size_t two_layers(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
-{
-    (void)p;
-    out[0] = fg_matmul(fg_relu(fg_matmul(in[0], in[1])), fg_transpose(in[1]));
-    fg_grad(fg_sum(fg_add(out[0], in[0]), 0, NULL), in, 2, &out[1]);
-    for (int i = 0; i < 2; i++)
-        out[1 + i] = fg_sub(in[i], fg_mul_scalar(out[1 + i], 0.125));
-    return 3;
-}
-
-#define DOT(label, a, b, a_axis, b_axis, in_thirds)                                                \
-    {                                                                                              \
-        .name = (label), .in = {a, b}, .in_count = 2, .write = dot_step, .thirds = (in_thirds),    \
-        .dot = {                                                                                   \
-            .contract_count = 1,                                                                   \
-            .a_contract = {a_axis},                                                                \
-            .b_contract = {b_axis}                                                                 \
-        }                                                                                          \
-    }
-#define MATRIX(m, n)                                                                               \
-    {                                                                                              \
-        FG_F32, 2, { m, n }                                                                        \
-    }
-
-static void matmuls_through_onednn(void **state)
-{
-    const lowering_problem rows[] = {
-        DOT("a b", MATRIX(9, 20), MATRIX(20, 7), 1, 0, false),
-        DOT("a' b", MATRIX(20, 9), MATRIX(20, 7), 0, 0, false),
-        DOT("a b'", MATRIX(9, 20), MATRIX(7, 20), 1, 1, false),
-        DOT("a' b'", MATRIX(20, 9), MATRIX(7, 20), 0, 1, false),
-        DOT("large a b", MATRIX(64, 96), MATRIX(96, 80), 1, 0, true),
-        DOT("large a' b", MATRIX(96, 64), MATRIX(96, 80), 0, 0, true),
-        DOT("large a b'", MATRIX(64, 96), MATRIX(80, 96), 1, 1, true),
-        DOT("large a' b'", MATRIX(96, 64), MATRIX(80, 96), 0, 1, true),
-        DOT("a row", MATRIX(1, 50), MATRIX(50, 30), 1, 0, false),
-        {.name = "batches",
-         .in = {{FG_F32, 3, {3, 8, 10}}, {FG_F32, 3, {3, 10, 6}}},
-         .in_count = 2,
-         .write = dot_step,
-         .dot = {.batch_count = 1,
-                 .a_batch = {0},
-                 .b_batch = {0},
-                 .contract_count = 1,
-                 .a_contract = {2},
-                 .b_contract = {1}}},
-        {.name = "two layers",
-         .in = {MATRIX(24, 12), MATRIX(12, 16)},
-         .in_count = 2,
-         .write = two_layers,
-         .thirds = true},
-    };
-    fg_error err = {0};
-    fg_client *other = NULL;
-    (void)state;
-    fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache(""), .cpu_onednn = true},
-        &other, &err));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        lowering_compare(&rows[i], &(lowering_form){other, NULL},
-                         &(lowering_form){lowering_client, NULL});
-    fg_client_close(other);
-}
-
 /* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
@@ -198,8 +119,9 @@ static void forms_are_as_they_were(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(matmuls_in_16_bits),     cmocka_unit_test(matmuls_through_onednn),
-    cmocka_unit_test(transposed_matrices),    cmocka_unit_test(transposed_matrices_stay_swapped),
+    cmocka_unit_test(matmuls_in_16_bits),
+    cmocka_unit_test(transposed_matrices),
+    cmocka_unit_test(transposed_matrices_stay_swapped),
     cmocka_unit_test(forms_are_as_they_were),
 };
 

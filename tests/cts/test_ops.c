@@ -60,25 +60,6 @@ static void rows_in_f64(void **client) { fgt_battery(*client, rows, ROW_COUNT, F
 static void rows_in_bf16(void **client) { fgt_battery(*client, rows, ROW_COUNT, FG_BF16); }
 static void rows_in_f16(void **client) { fgt_battery(*client, rows, ROW_COUNT, FG_F16); }
 
-/* The matmuls again with the oneDNN option: unless the emitter prevents the backend from fusing
- * them (src/trace/cpu.c), the process crashes here. */
-static void matmuls_through_onednn(void **client)
-{
-    (void)client;
-    static const char *const picks[] = {"matmul", "dot", "attention", "dense", "conv_block"};
-    fg_client *other;
-    fg_error err = {0};
-    fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache(""), .cpu_onednn = true},
-        &other, &err));
-    for (size_t i = 0; i < sizeof picks / sizeof picks[0]; i++) {
-        assert_int_equal(setenv("FGT_ROW", picks[i], 1), 0);
-        fgt_battery(other, rows, ROW_COUNT, FG_F32);
-    }
-    assert_int_equal(unsetenv("FGT_ROW"), 0);
-    fg_client_close(other);
-}
-
 /* 49 products of positive numbers: summed in bf16, the result would differ by 0.7 % from the exact
  * one, rounded once, by 0.15 %. */
 static void depthwise_sums_are_in_f32(void **client)
@@ -179,7 +160,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_in_f64),
     cmocka_unit_test(rows_in_bf16),
     cmocka_unit_test(rows_in_f16),
-    cmocka_unit_test(matmuls_through_onednn),
     cmocka_unit_test(depthwise_sums_are_in_f32),
 };
 

@@ -12,9 +12,6 @@
 
 enum { MOST_INPUTS = 2, MOST_OUTPUTS = 4 };
 
-/* Of sums of up to 96 thirds, absolute and relative. */
-#define NEAR 2e-5
-
 extern fg_client *lowering_client;
 extern FILE *lowering_forms; /* of all programs, for the golden file */
 
@@ -36,21 +33,17 @@ typedef struct lowering_problem {
     fg_dot_options dot;
     int axes;
     bool is_same; /* the rule does not apply */
-    bool thirds;  /* thirds of integers: the order of sums affects rounding */
     int layers;   /* for what is written several times over */
 } lowering_problem;
 
-/* Integers from -2 to 2, or their thirds. */
+/* Integers from -2 to 2. */
 fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which);
 
 /* The concatenated bytes of the outputs (free), and the program's text (fg_free). */
 char *lowering_run(const lowering_problem *p, const lowering_form *f, size_t *out_size,
                    char **out_text);
 
-/* The results as consecutive floats. */
-void lowering_check_near(const lowering_problem *p, const char *a, const char *b, size_t size);
-
-/* Checks that both forms compute the same, bit for bit if the inputs are integers. */
+/* Checks that both forms compute the same, bit for bit. */
 void lowering_compare(const lowering_problem *p, const lowering_form *one,
                       const lowering_form *other);
 
