@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "input/json_file.h"
 #include "text/tokenizer.h"
 
 enum { DIRECT = 0x400 /* characters below it have their index in a table */ };
@@ -197,6 +198,18 @@ static bool parts_of(const json_t *merge, fgi_str *left, fgi_str *right)
     return true;
 }
 
+static fg_status refuse_merge(const fg_tokenizer *t, size_t rank, const json_t *merge,
+                              fg_error *err)
+{
+    char *text = fgi_json_text(merge, JSON_ENCODE_ANY | JSON_COMPACT);
+    const fg_status status = fgi_fail(err, FG_EFORMAT,
+                                      "%s: entry %zu of merges, %.80s: expected two tokens of "
+                                      "vocab whose concatenation is a token, too",
+                                      t->name, rank, text != NULL ? text : "");
+    fgi_free(text);
+    return status;
+}
+
 static fg_status add_merge(fg_tokenizer *t, fgi_bpe *bpe, size_t rank, const json_t *merge,
                            fgi_buf *text, fg_error *err)
 {
@@ -215,10 +228,7 @@ static fg_status add_merge(fg_tokenizer *t, fgi_bpe *bpe, size_t rank, const jso
         merged = fgi_vocabulary_find(v, fgi_buf_text(text), text->size);
     }
     if (a < 0 || b < 0 || merged < 0)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: entry %zu of merges: expected two tokens of vocab whose "
-                        "concatenation is a token, too",
-                        t->name, rank);
+        return refuse_merge(t, rank, merge, err);
     bpe->merges[rank] = merged;
     return fgi_map_put(&bpe->pairs, fgi_pair_key(a, b), &bpe->merges[rank]) ? FG_OK
                                                                             : fgi_no_memory(err);
@@ -283,8 +293,6 @@ fg_status fgi_bpe_add(fg_tokenizer *t, const json_t *model, fg_error *err)
     fgi_bpe *bpe = t->bpe = fgi_calloc(1, sizeof *bpe);
     if (bpe == NULL)
         return fgi_no_memory(err);
-    if (json_number_value(json_object_get(model, "dropout")) > 0)
-        return fgi_fail(err, FG_EUNSUPPORTED, "%s: dropout: expected null", t->name);
     bpe->prefix = text_or_empty(t, model, "continuing_subword_prefix");
     bpe->suffix = text_or_empty(t, model, "end_of_word_suffix");
     if (bpe->prefix == NULL || bpe->suffix == NULL)

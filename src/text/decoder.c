@@ -297,9 +297,9 @@ static fg_status read_step(fg_tokenizer *t, const row *r, const json_t *given, s
     return FG_OK;
 }
 
-static fg_status add_step(fg_tokenizer *t, const json_t *given, fg_error *err)
+static fg_status add_step(fg_tokenizer *t, const char *type, const json_t *given, fg_error *err)
 {
-    const char *type = json_string_value(json_object_get(given, "type")), *names[ROWS];
+    const char *names[ROWS];
     fgi_decoder *d = t->decoders;
     char known[160];
     if (d->count >= FGI_MOST_STEPS)
@@ -307,10 +307,9 @@ static fg_status add_step(fg_tokenizer *t, const json_t *given, fg_error *err)
                         (int)FGI_MOST_STEPS);
     for (size_t i = 0; i < ROWS; i++) {
         names[i] = rows[i].type;
-        if (type != NULL && strcmp(type, rows[i].type) == 0)
+        if (strcmp(type, rows[i].type) == 0)
             return read_step(t, &rows[i], given, &d->steps[d->count++], err);
     }
-    type = type != NULL ? type : "";
     return fgi_fail(err, FG_EUNSUPPORTED, "%s: unknown decoder '%.40s'%s", t->name, type,
                     fgi_suggest(type, names, ROWS, known, sizeof known));
 }
@@ -318,9 +317,11 @@ static fg_status add_step(fg_tokenizer *t, const json_t *given, fg_error *err)
 static fg_status add_steps(fg_tokenizer *t, const json_t *given, fg_error *err)
 {
     const json_t *members = json_object_get(given, "decoders"), *member;
+    const char *type = NULL;
     size_t i;
-    if (members == NULL)
-        return add_step(t, given, err);
+    FGI_TRY(fgi_type_read(t, "decoder", given, &type, err));
+    if (strcmp(type, "Sequence") != 0)
+        return add_step(t, type, given, err);
     json_array_foreach(members, i, member) FGI_TRY(add_steps(t, member, err));
     return FG_OK;
 }

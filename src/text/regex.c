@@ -36,22 +36,38 @@ struct fgi_regex_work {
 #define WORD  "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}"
 #define SPACE "\\p{White_Space}"
 
-/* Rewrites the escapes whose meaning differs. */
-static void translate(const char *pattern, fgi_buf *out)
+/* What PCRE2 would read as something else, at p; NULL: nothing. */
+static const char *unsupported(const char *p, int depth)
+{
+    if (p[0] == '\\' && (p[1] == 'h' || p[1] == 'H'))
+        return "\\h";
+    if (depth > 0 && p[0] == '&' && p[1] == '&')
+        return "&& in a set";
+    return depth > 0 && p[0] == '[' && p[1] == '^' ? "[^ in a set" : NULL;
+}
+
+/* Rewrites what is written in another way; sets that are members of a set are joined with it.
+ * Returns what cannot be, NULL: nothing. */
+static const char *translate(const char *pattern, fgi_buf *out)
 {
     int depth = 0; /* in brackets */
     for (const char *p = pattern; *p != '\0'; p++) {
         const bool is_escape = *p == '\\' && p[1] != '\0';
-        const char *members = is_escape && p[1] == 'w' ? WORD : SPACE;
-        depth += *p == '[' ? 1 : *p == ']' ? -1 : 0;
+        const bool is_named = depth > 0 && *p == '[' && p[1] == ':' && strstr(p, ":]") != NULL;
+        const char *members = is_escape && (p[1] == 'w' || p[1] == 'W') ? WORD : SPACE;
+        size_t size = is_escape ? 2 : is_named ? (size_t)(strstr(p, ":]") + 2 - p) : 1;
+        if (unsupported(p, depth) != NULL)
+            return unsupported(p, depth);
+        depth += size > 1 ? 0 : *p == '[' ? 1 : *p == ']' && depth > 0 ? -1 : 0;
         if (is_escape && (p[1] == 's' || p[1] == 'w'))
             fgi_buf_printf(out, depth > 0 ? "%s" : "[%s]", members);
-        else if (is_escape && p[1] == 'S' && depth == 0)
-            fgi_buf_puts(out, "[^" SPACE "]");
-        else
-            fgi_buf_add(out, p, is_escape ? 2 : 1);
-        p += is_escape;
+        else if (is_escape && (p[1] == 'S' || p[1] == 'W') && depth == 0)
+            fgi_buf_printf(out, "[^%s]", members);
+        else if (size > 1 || !((*p == '[' && depth > 1) || (*p == ']' && depth > 0)))
+            fgi_buf_add(out, p, size);
+        p += size - 1;
     }
+    return NULL;
 }
 
 static fg_status compile(const char *where, fgi_str pattern, bool is_literal, fgi_regex *regex,
@@ -83,11 +99,17 @@ fg_status fgi_regex_create(const char *where, const char *pattern, bool is_liter
                         "%s: this tokenizer requires PCRE2, which is not installed\n"
                         "sudo apt-get install libpcre2-8-0",
                         where);
+    const char *what = NULL;
     if (is_literal)
         fgi_buf_puts(&text, pattern);
     else
-        translate(pattern, &text);
+        what = translate(pattern, &text);
     FGI_DONE(fgi_buf_status(&text, err));
+    FGI_DONE(what == NULL ? FG_OK
+                          : fgi_fail(err, FG_EUNSUPPORTED,
+                                     "%s: the regular expression '%.160s' is not supported: it "
+                                     "has %s",
+                                     where, pattern, what));
     regex = fgi_calloc(1, sizeof *regex);
     FGI_DONE(regex != NULL ? FG_OK : fgi_no_memory(err));
     FGI_DONE(compile(where, (fgi_str){fgi_buf_text(&text), text.size}, is_literal, regex, err));

@@ -176,15 +176,11 @@ fg_status fgi_pattern_read(const fg_tokenizer *t, const json_t *given, fgi_regex
     return fgi_regex_create(t->name, text != NULL ? text : regex, text != NULL, out, err);
 }
 
-/* A member of a component that is a string and must be given. */
+/* A member of a component that is a string. */
 static fg_status text_of(fg_tokenizer *t, const json_t *given, const char *key, const char **out,
                          fg_error *err)
 {
-    const char *text = json_string_value(json_object_get(given, key));
-    if (text == NULL)
-        return fgi_fail(err, FG_EFORMAT, "%s: %s: expected a string '%s'", t->name,
-                        json_string_value(json_object_get(given, "type")), key);
-    *out = fgi_arena_strdup(&t->vocabulary.arena, text);
+    *out = fgi_arena_strdup(&t->vocabulary.arena, json_string_value(json_object_get(given, key)));
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 
@@ -391,30 +387,31 @@ static const json_t *members_of(const json_t *given)
     return list != NULL ? list : json_object_get(given, "pretokenizers");
 }
 
-static fg_status add_component(fg_tokenizer *t, const char *kind, const json_t *given,
-                               fg_error *err)
+static fg_status add_component(fg_tokenizer *t, const char *kind, const char *type,
+                               const json_t *given, fg_error *err)
 {
-    const char *type = json_string_value(json_object_get(given, "type"));
     bool is_known = false;
     for (size_t i = 0; i < ROWS; i++) {
-        if (type == NULL || strcmp(rows[i].kind, kind) != 0 || strcmp(rows[i].type, type) != 0)
+        if (strcmp(rows[i].kind, kind) != 0 || strcmp(rows[i].type, type) != 0)
             continue;
         is_known = true;
         if (is_set(&rows[i], given))
             FGI_TRY(add_row(t, &rows[i], given, err));
     }
-    return is_known ? FG_OK : fail_type(t, kind, type != NULL ? type : "", err);
+    return is_known ? FG_OK : fail_type(t, kind, type, err);
 }
 
 fg_status fgi_steps_add(fg_tokenizer *t, const char *kind, const json_t *given, fg_error *err)
 {
-    const json_t *members = members_of(given), *member;
+    const json_t *member;
+    const char *type = NULL;
     size_t i;
     if (given == NULL || json_is_null(given))
         return FG_OK;
-    if (members == NULL)
-        return add_component(t, kind, given, err);
-    json_array_foreach(members, i, member) FGI_TRY(fgi_steps_add(t, kind, member, err));
+    FGI_TRY(fgi_type_read(t, kind, given, &type, err));
+    if (strcmp(type, "Sequence") != 0)
+        return add_component(t, kind, type, given, err);
+    json_array_foreach(members_of(given), i, member) FGI_TRY(fgi_steps_add(t, kind, member, err));
     return FG_OK;
 }
 

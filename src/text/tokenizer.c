@@ -12,6 +12,9 @@
 #include "base/reserved.h"
 #include "input/json_file.h"
 
+#define FILE_NAME "tokenizer.json"
+enum { MOST_FILE_BYTES = 1 << 28 };
+
 /* ---- encoding -------------------------------------------------------------------------------- */
 
 static fg_status put(fg_token_list *list, int32_t token, fg_error *err)
@@ -146,6 +149,20 @@ void fgi_token_bytes(const fg_tokenizer *t, const int32_t *tokens, size_t count,
 
 /* ---- the tokens around a text ---------------------------------------------------------------- */
 
+/* The index of a token that is put around texts. */
+static fg_status put_index(const fg_tokenizer *t, const json_t *index, fg_token_list *out,
+                           fg_error *err)
+{
+    const json_int_t value = json_is_integer(index) ? json_integer_value(index) : -1;
+    if (value >= 0 && (size_t)value < t->vocabulary.count &&
+        t->vocabulary.tokens[value].text != NULL)
+        return put(out, (int32_t)value, err);
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s: post_processor: expected indices of tokens of the vocabulary, got "
+                    "%" JSON_INTEGER_FORMAT,
+                    t->name, value);
+}
+
 /* {"SpecialToken": {"id": "[CLS]"}}, whose indices are in special_tokens. */
 static fg_status put_special(const fg_tokenizer *t, const json_t *given, const json_t *piece,
                              fg_token_list *out, fg_error *err)
@@ -157,8 +174,7 @@ static fg_status put_special(const fg_tokenizer *t, const json_t *given, const j
     if (!json_is_array(indices))
         return fgi_fail(err, FG_EFORMAT, "%s: post_processor: special token '%.40s' has no indices",
                         t->name, name != NULL ? name : "");
-    json_array_foreach(indices, i, index)
-        FGI_TRY(put(out, (int32_t)json_integer_value(index), err));
+    json_array_foreach(indices, i, index) FGI_TRY(put_index(t, index, out, err));
     return FG_OK;
 }
 
@@ -172,10 +188,17 @@ static fg_status read_template(fg_tokenizer *t, const json_t *given, fg_error *e
         const json_t *special = json_object_get(piece, "SpecialToken");
         if (special != NULL)
             FGI_TRY(put_special(t, given, special, out, err));
-        else
+        else if (json_object_get(piece, "Sequence") != NULL && out == &t->first)
             out = &t->last;
+        else
+            break;
     }
-    return FG_OK;
+    if (out == &t->last && i == json_array_size(json_object_get(given, "single")))
+        return FG_OK;
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s: post_processor TemplateProcessing: single: expected objects "
+                    "{\"SpecialToken\": ...} and one {\"Sequence\": ...}",
+                    t->name);
 }
 
 /* "cls" and "sep": [token, index]. */
@@ -183,66 +206,85 @@ static fg_status read_ends(fg_tokenizer *t, const json_t *given, fg_error *err)
 {
     const json_t *first = json_array_get(json_object_get(given, "cls"), 1);
     const json_t *last = json_array_get(json_object_get(given, "sep"), 1);
-    FGI_TRY(put(&t->first, (int32_t)json_integer_value(first), err));
-    return put(&t->last, (int32_t)json_integer_value(last), err);
+    FGI_TRY(put_index(t, first, &t->first, err));
+    return put_index(t, last, &t->last, err);
 }
 
 static fg_status read_post_processor(fg_tokenizer *t, const json_t *given, fg_error *err)
 {
-    const char *type = json_string_value(json_object_get(given, "type"));
-    const json_t *members = json_object_get(given, "processors"), *member;
+    const char *type = NULL;
+    const json_t *member;
     size_t i;
     if (given == NULL || json_is_null(given))
         return FG_OK;
-    if (members != NULL) {
-        json_array_foreach(members, i, member) FGI_TRY(read_post_processor(t, member, err));
+    FGI_TRY(fgi_type_read(t, "post_processor", given, &type, err));
+    json_array_foreach(json_object_get(given, "processors"), i, member)
+        FGI_TRY(read_post_processor(t, member, err));
+    if (fgi_is_one_of(type, "ByteLevel|Sequence")) /* the former changes offsets only */
         return FG_OK;
-    }
-    if (type != NULL && strcmp(type, "ByteLevel") == 0)
-        return FG_OK; /* changes offsets only */
-    if (type != NULL && strcmp(type, "TemplateProcessing") == 0)
+    if (strcmp(type, "TemplateProcessing") == 0)
         return read_template(t, given, err);
-    if (type != NULL && fgi_is_one_of(type, "BertProcessing|RobertaProcessing"))
+    if (fgi_is_one_of(type, "BertProcessing|RobertaProcessing"))
         return read_ends(t, given, err);
     return fgi_fail(err, FG_EUNSUPPORTED,
                     "%s: unknown post_processor '%.40s': expected TemplateProcessing, "
                     "BertProcessing, RobertaProcessing or ByteLevel",
-                    t->name, type != NULL ? type : "");
+                    t->name, type);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static fg_status add_model(fg_tokenizer *t, const json_t *model, fg_error *err)
+static const struct {
+    const char *type;
+    fg_status (*add)(fg_tokenizer *t, const json_t *model, fg_error *err);
+} models[] = {{"BPE", fgi_bpe_add}, {"WordPiece", fgi_wordpiece_add}, {"Unigram", fgi_unigram_add}};
+enum { MODELS = sizeof models / sizeof *models };
+
+/* The place of the model's type; old files lack it. */
+static fg_status find_model(const fg_tokenizer *t, const json_t *model, size_t *out, fg_error *err)
 {
-    const char *type = json_string_value(json_object_get(model, "type"));
-    if (type == NULL) /* in old files */
+    const json_t *given = json_object_get(model, "type");
+    const char *type = json_string_value(given);
+    if (given == NULL)
         type = json_object_get(model, "merges") != NULL         ? "BPE"
                : json_is_array(json_object_get(model, "vocab")) ? "Unigram"
                                                                 : "WordPiece";
-    if (strcmp(type, "BPE") == 0)
-        return fgi_bpe_add(t, model, err);
-    if (strcmp(type, "WordPiece") == 0)
-        return fgi_wordpiece_add(t, model, err);
-    if (strcmp(type, "Unigram") == 0)
-        return fgi_unigram_add(t, model, err);
+    for (*out = 0; *out < MODELS; ++*out)
+        if (type != NULL && strcmp(type, models[*out].type) == 0)
+            return fgi_members_check(t, "model", type, model, err);
     return fgi_fail(err, FG_EUNSUPPORTED,
-                    "%s: unknown model '%.40s': expected BPE, WordPiece or Unigram", t->name, type);
+                    "%s: unknown model '%.40s': expected BPE, WordPiece or Unigram", t->name,
+                    type != NULL ? type : "");
+}
+
+static fg_status check_added(const fg_tokenizer *t, const json_t *added, fg_error *err)
+{
+    const json_t *token;
+    size_t i;
+    if (added != NULL && !json_is_array(added))
+        return fgi_fail(err, FG_EFORMAT, "%s: added_tokens: expected a list", t->name);
+    json_array_foreach(added, i, token)
+        FGI_TRY(fgi_members_check(t, "added_tokens", "", token, err));
+    return FG_OK;
 }
 
 static fg_status read_json(fg_tokenizer *t, const json_t *root, fg_error *err)
 {
     const json_t *model = json_object_get(root, "model");
     const json_t *added = json_object_get(root, "added_tokens");
+    size_t which;
     if (!json_is_object(model))
         return fgi_fail(err, FG_EFORMAT,
                         "%s: expected a tokenizer of Hugging Face, with a member 'model'", t->name);
+    FGI_TRY(find_model(t, model, &which, err));
+    FGI_TRY(check_added(t, added, err));
     FGI_TRY(
         fgi_vocabulary_init(&t->vocabulary, t->name, json_object_get(model, "vocab"), added, err));
     FGI_TRY(fgi_added_add(t, added, false, err));
     FGI_TRY(fgi_steps_add(t, "normalizer", json_object_get(root, "normalizer"), err));
     FGI_TRY(fgi_added_add(t, added, true, err));
     FGI_TRY(fgi_steps_add(t, "pre_tokenizer", json_object_get(root, "pre_tokenizer"), err));
-    FGI_TRY(add_model(t, model, err));
+    FGI_TRY(models[which].add(t, model, err));
     FGI_TRY(read_post_processor(t, json_object_get(root, "post_processor"), err));
     return fgi_decoders_create(t, json_object_get(root, "decoder"), err);
 }
@@ -279,10 +321,35 @@ static fg_status open_bytes(fg_tokenizer **out, fg_error *err)
     return fgi_no_memory(err);
 }
 
+/* Adds what works instead to a message about a file or folder: a tokenizer.json next to it, or how
+ * to write one. */
+static fg_status suggest_file(const char *path, fg_status status, fg_error *err)
+{
+    static const char *const others[] = {"tokenizer.model", "spiece.model", "vocab.txt",
+                                         "vocab.json", "sentencepiece.bpe.model"};
+    fg_error why = {0};
+    char *parent = fgi_is_folder(path) ? fgi_strdup(path) : fgi_path_parent(path);
+    const char *name = fgi_after_last(path, '/'), *other = NULL;
+    for (size_t i = 0; parent != NULL && i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i]) == 0 || (fgi_is_folder(path) && fgi_exists_in(path, others[i])))
+            other = others[i];
+    if (err != NULL)
+        why = *err;
+    if (parent != NULL && strcmp(name, FILE_NAME) != 0 && fgi_exists_in(parent, FILE_NAME))
+        status = fgi_fail(err, status, "%s\n%s/" FILE_NAME " is next to it", why.message, parent);
+    else if (other != NULL)
+        status = fgi_fail(err, status,
+                          "%s\nconvert %s in Python: AutoTokenizer.from_pretrained(FOLDER)"
+                          ".save_pretrained(FOLDER)",
+                          why.message, other);
+    fgi_free(parent);
+    return status;
+}
+
 fg_status fg_tokenizer_open(const char *path, fg_tokenizer **out, fg_error *err)
 {
     fgi_buf file = {0};
-    void *text = NULL;
+    char *text = NULL;
     size_t size = 0;
     fg_status status;
     *out = NULL;
@@ -290,11 +357,13 @@ fg_status fg_tokenizer_open(const char *path, fg_tokenizer **out, fg_error *err)
         return open_bytes(out, err);
     fgi_buf_puts(&file, path);
     if (fgi_is_folder(path))
-        fgi_buf_puts(&file, "/tokenizer.json");
+        fgi_buf_puts(&file, "/" FILE_NAME);
     FGI_DONE(fgi_buf_status(&file, err));
-    FGI_DONE(fg_file_read(file.data, &text, &size, err));
+    FGI_DONE(fgi_file_read(file.data, MOST_FILE_BYTES, &text, &size, err));
     FGI_DONE(fg_tokenizer_parse(file.data, text, size, out, err));
 done:
+    if (status != FG_OK && status != FG_ENOMEM)
+        status = suggest_file(path, status, err);
     fgi_free(text);
     fgi_buf_fini(&file);
     return status;

@@ -94,6 +94,13 @@ static inline fgi_buf *fgi_step_text(const fgi_step *step, fgi_encoder *e)
 /* The next step of the chain, to be filled; NULL: there are too many, which *status becomes. */
 fg_status fgi_step_add(fg_tokenizer *t, fgi_step **out, fg_error *err);
 
+/* Whether a component has the members of its type (members.c); "" for an added token. */
+fg_status fgi_members_check(const fg_tokenizer *t, const char *kind, const char *type,
+                            const json_t *given, fg_error *err);
+/* The type of a component of `kind`, such as "normalizer", whose members are checked. */
+fg_status fgi_type_read(const fg_tokenizer *t, const char *kind, const json_t *given,
+                        const char **out, fg_error *err);
+
 /* Steps of a "normalizer" or "pre_tokenizer" (steps.c), which may be null. */
 fg_status fgi_steps_add(fg_tokenizer *t, const char *kind, const json_t *given, fg_error *err);
 /* The normalizer "Precompiled" (charsmap.c). */

@@ -163,7 +163,7 @@ fg_status fgi_unigram_add(fg_tokenizer *t, const json_t *model, fg_error *err)
     const json_t *vocab = json_object_get(model, "vocab"), *unknown;
     if (u == NULL)
         return fgi_no_memory(err);
-    if (!json_is_array(vocab) || json_array_size(vocab) == 0)
+    if (json_array_size(vocab) == 0)
         return fgi_fail(err, FG_EFORMAT, "%s: vocab: expected a list of [token, log probability]",
                         t->name);
     unknown = json_object_get(model, "unk_id");

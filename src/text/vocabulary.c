@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { MOST_TOKENS = 1 << 24 };
+enum { MOST_TOKENS = 1 << 24, MOST_GAPS = 16 /* indices per token */ };
 
 static bool is_index(const json_t *value)
 {
@@ -89,6 +89,10 @@ fg_status fgi_vocabulary_init(fgi_vocabulary *v, const char *where, const json_t
         text = content_of(entry, &id);
         FGI_TRY(measure(where, text, id, &v->count, err));
     }
+    const size_t given = json_array_size(vocab) + json_object_size(vocab) + json_array_size(added);
+    if (v->count / MOST_GAPS > given + 1024)
+        return fgi_fail(err, FG_EFORMAT, "%s: the largest index is %zu, but it has only %zu tokens",
+                        where, v->count - 1, given);
     v->tokens = fgi_calloc(v->count + 1, sizeof *v->tokens);
     if (v->tokens == NULL)
         return fgi_no_memory(err);
@@ -98,6 +102,12 @@ fg_status fgi_vocabulary_init(fgi_vocabulary *v, const char *where, const json_t
     json_array_foreach(added, i, entry)
     {
         text = content_of(entry, &id);
+        const int32_t known = fgi_vocabulary_find(v, text, strlen(text));
+        if (known >= 0 && known != json_integer_value(id))
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s: added_tokens: '%.80s' has index %" JSON_INTEGER_FORMAT
+                            ", but %d in vocab: expected one of them",
+                            where, text, json_integer_value(id), (int)known);
         FGI_TRY(put(v, where, text, (size_t)json_integer_value(id), err));
         v->tokens[json_integer_value(id)].is_special =
             json_is_true(json_object_get(entry, "special"));

@@ -69,20 +69,18 @@ fg_status fgi_wordpiece_add(fg_tokenizer *t, const json_t *model, fg_error *err)
     fgi_wordpiece *w = t->wordpiece = fgi_calloc(1, sizeof *w);
     const char *unknown = json_string_value(json_object_get(model, "unk_token"));
     const char *prefix = json_string_value(json_object_get(model, "continuing_subword_prefix"));
-    const json_t *most = json_object_get(model, "max_input_chars_per_word");
     if (w == NULL)
         return fgi_no_memory(err);
-    w->unknown = fg_tokenizer_index(t, unknown != NULL ? unknown : "[UNK]");
-    w->most = json_is_integer(most) ? json_integer_value(most) : 100;
-    w->prefix = fgi_arena_strdup(&t->vocabulary.arena, prefix != NULL ? prefix : "##");
+    w->unknown = fg_tokenizer_index(t, unknown);
+    w->most = json_integer_value(json_object_get(model, "max_input_chars_per_word"));
+    w->prefix = fgi_arena_strdup(&t->vocabulary.arena, prefix);
     for (size_t i = 0; i < t->vocabulary.count; i++)
         if (t->vocabulary.tokens[i].size > w->longest)
             w->longest = t->vocabulary.tokens[i].size;
     if (w->prefix == NULL)
         return fgi_no_memory(err);
     if (w->unknown < 0)
-        return fgi_fail(err, FG_EFORMAT, "%s: unk_token '%.80s' is not in vocab", t->name,
-                        unknown != NULL ? unknown : "[UNK]");
+        return fgi_fail(err, FG_EFORMAT, "%s: unk_token '%.80s' is not in vocab", t->name, unknown);
     FGI_TRY(fgi_step_add(t, &step, err));
     *step = (fgi_step){.run = run_wordpiece};
     return FG_OK;
