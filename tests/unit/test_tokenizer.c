@@ -125,102 +125,103 @@ typedef struct bad {
 #define MODEL(more)                                                                                \
     "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}" more "}"
 
+static const bad bad_files[] = {
+    {"{", FG_EFORMAT, "t.json: byte 1: invalid JSON"},
+    {"{}", FG_EFORMAT, "expected a tokenizer of Hugging Face, with a member 'model'"},
+    {"{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", FG_EUNSUPPORTED,
+     "unknown model 'WordLevel': expected BPE, WordPiece or Unigram"},
+    {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]]}, \"normalizer\": {\"type\": "
+     "\"Precompiled\", \"precompiled_charsmap\": \"CAAAAA==\"}}",
+     FG_EFORMAT, "precompiled_charsmap: expected the table of SentencePiece in Base64"},
+    {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
+     "model Unigram: 'vocab' is {\"a\":0}: expected a list"},
+    {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0], [\"b\"]]}}", FG_EFORMAT,
+     "t.json: entry 1 of vocab: expected [token, log probability]"},
+    {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]], \"unk_id\": 1}}", FG_EFORMAT,
+     "unk_id 1 is not in vocab"},
+    {"{\"model\": {\"vocab\": 1, \"merges\": []}}", FG_EFORMAT,
+     "model BPE: 'vocab' is 1: expected an object"},
+    {"{\"model\": {\"vocab\": {\"a\": -1}, \"merges\": []}}", FG_EFORMAT,
+     "token 'a': expected an index"},
+    {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []}}", FG_EFORMAT,
+     "have the same index, 0"},
+    {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": [\"a b\"]}}", FG_EFORMAT,
+     "entry 0 of merges, \"a b\": expected two tokens of vocab"},
+    {"{\"model\": {\"vocab\": {\"a\": 0}, \"merges\": [], \"unk_token\": \"u\"}}", FG_EFORMAT,
+     "unk_token 'u' is not in vocab"},
+    {"{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
+     "model WordPiece: 'unk_token' is missing: expected a string"},
+    {"{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}, \"unk_token\": \"[UNK]\", "
+     "\"continuing_subword_prefix\": \"##\", \"max_input_chars_per_word\": 100}}",
+     FG_EFORMAT, "unk_token '[UNK]' is not in vocab"},
+    {"{\"model\": {\"vocab\": {}}}", FG_EFORMAT, "'unk_token' is missing"},
+    {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}}}", FG_EFORMAT,
+     "model BPE: 'merges' is missing: expected a list"},
+    {"{\"model\": {\"vocab\": {}, \"merges\": [], \"dropout\": 0.1}}", FG_EFORMAT,
+     "model BPE: 'dropout' is 0.1: expected null"},
+    {"{\"model\": {\"type\": 5, \"vocab\": {}, \"merges\": []}}", FG_EUNSUPPORTED,
+     "unknown model ''"},
+    {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]], \"unk_id\": \"0\"}}", FG_EFORMAT,
+     "'unk_id' is \"0\": expected an integer|null"},
+    {MODEL(", \"added_tokens\": {}"), FG_EFORMAT, "added_tokens: expected a list"},
+    {MODEL(ADDED("2", "\"<s>\"", "0")), FG_EFORMAT,
+     "added_tokens: 'special' is 0: expected true|false"},
+    {MODEL(ADDED("2", "\"a\"", "true")), FG_EFORMAT,
+     "added_tokens: 'a' has index 2, but 0 in vocab: expected one of them"},
+    {MODEL(ADDED("16777215", "\"<s>\"", "true")), FG_EFORMAT,
+     "the largest index is 16777215, but it has only 3 tokens"},
+    {MODEL(", \"normalizer\": 5"), FG_EFORMAT,
+     "normalizer: expected an object with a 'type', found an integer"},
+    {MODEL(", \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": {}}"), FG_EFORMAT,
+     "normalizer Sequence: 'normalizers' is {}: expected a list"},
+    {MODEL(", \"normalizer\": {\"type\": \"Strip\", \"strip_left\": \"true\"}"), FG_EFORMAT,
+     "normalizer Strip: 'strip_left' is \"true\": expected true|false"},
+    {MODEL(", \"normalizer\": {\"type\": \"NFKCX\", \"normalizers\": []}"), FG_EUNSUPPORTED,
+     "unknown normalizer 'NFKCX'"},
+    {MODEL(", \"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
+           "\"prepend_scheme\": \"last\"}"),
+     FG_EFORMAT, "'prepend_scheme' is \"last\": expected \"always\"|\"first\"|\"never\""},
+    {MODEL(SPLIT("[^a[^b]]")), FG_EUNSUPPORTED, "is not supported: it has [^ in a set"},
+    {MODEL(SPLIT("[a&&b]")), FG_EUNSUPPORTED, "it has && in a set"},
+    {MODEL(SPLIT("\\\\h")), FG_EUNSUPPORTED, "it has \\h"},
+    {MODEL(", \"post_processor\": []"), FG_EFORMAT,
+     "post_processor: expected an object with a 'type', found a list"},
+    {MODEL(", \"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"a\", 0]}"), FG_EFORMAT,
+     "post_processor BertProcessing: 'cls' is missing: expected a list"},
+    {MODEL(", \"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"a\", 0], "
+           "\"cls\": [\"z\", 2]}"),
+     FG_EFORMAT, "post_processor: expected indices of tokens of the vocabulary, got 2"},
+    {MODEL(", \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [\"$A\"], "
+           "\"special_tokens\": {}}"),
+     FG_EFORMAT, "TemplateProcessing: single: expected objects"},
+    {MODEL(", \"decoder\": {\"type\": \"WordPiece\", \"prefix\": \"##\"}"), FG_EFORMAT,
+     "decoder WordPiece: 'cleanup' is missing: expected true|false"},
+    {MODEL(", \"normalizer\": {\"type\": \"NFKCD\"}"), FG_EUNSUPPORTED,
+     "unknown normalizer 'NFKCD': did you mean 'NFKC'?"},
+    {MODEL(", \"normalizer\": {\"type\": \"Prepend\"}"), FG_EFORMAT,
+     "normalizer Prepend: 'prepend' is missing: expected a string"},
+    {MODEL(", \"pre_tokenizer\": {\"type\": \"Split\", \"invert\": false, \"behavior\": "
+           "\"Isolate\"}"),
+     FG_EFORMAT, "unknown behavior 'Isolate': did you mean 'Isolated'?"},
+    {MODEL(SPLIT("a(")), FG_EFORMAT,
+     "the regular expression 'a(' is not supported: missing closing parenthesis"},
+    {MODEL(", \"post_processor\": {\"type\": \"Other\"}"), FG_EUNSUPPORTED,
+     "unknown post_processor 'Other'"},
+    {MODEL(", \"decoder\": {\"type\": \"Metaspaces\"}"), FG_EUNSUPPORTED,
+     "unknown decoder 'Metaspaces': did you mean 'Metaspace'?"},
+};
+
 static void files_that_do_not_fit_are_named(void **state)
 {
     (void)state;
-    static const bad cases[] = {
-        {"{", FG_EFORMAT, "t.json: byte 1: invalid JSON"},
-        {"{}", FG_EFORMAT, "expected a tokenizer of Hugging Face, with a member 'model'"},
-        {"{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", FG_EUNSUPPORTED,
-         "unknown model 'WordLevel': expected BPE, WordPiece or Unigram"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]]}, \"normalizer\": {\"type\": "
-         "\"Precompiled\", \"precompiled_charsmap\": \"CAAAAA==\"}}",
-         FG_EFORMAT, "precompiled_charsmap: expected the table of SentencePiece in Base64"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
-         "model Unigram: 'vocab' is {\"a\":0}: expected a list"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0], [\"b\"]]}}", FG_EFORMAT,
-         "t.json: entry 1 of vocab: expected [token, log probability]"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]], \"unk_id\": 1}}", FG_EFORMAT,
-         "unk_id 1 is not in vocab"},
-        {"{\"model\": {\"vocab\": 1, \"merges\": []}}", FG_EFORMAT,
-         "model BPE: 'vocab' is 1: expected an object"},
-        {"{\"model\": {\"vocab\": {\"a\": -1}, \"merges\": []}}", FG_EFORMAT,
-         "token 'a': expected an index"},
-        {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []}}", FG_EFORMAT,
-         "have the same index, 0"},
-        {"{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": [\"a b\"]}}", FG_EFORMAT,
-         "entry 0 of merges, \"a b\": expected two tokens of vocab"},
-        {"{\"model\": {\"vocab\": {\"a\": 0}, \"merges\": [], \"unk_token\": \"u\"}}", FG_EFORMAT,
-         "unk_token 'u' is not in vocab"},
-        {"{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}}}", FG_EFORMAT,
-         "model WordPiece: 'unk_token' is missing: expected a string"},
-        {"{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}, \"unk_token\": \"[UNK]\", "
-         "\"continuing_subword_prefix\": \"##\", \"max_input_chars_per_word\": 100}}",
-         FG_EFORMAT, "unk_token '[UNK]' is not in vocab"},
-        {"{\"model\": {\"vocab\": {}}}", FG_EFORMAT, "'unk_token' is missing"},
-        {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}}}", FG_EFORMAT,
-         "model BPE: 'merges' is missing: expected a list"},
-        {"{\"model\": {\"vocab\": {}, \"merges\": [], \"dropout\": 0.1}}", FG_EFORMAT,
-         "model BPE: 'dropout' is 0.1: expected null"},
-        {"{\"model\": {\"type\": 5, \"vocab\": {}, \"merges\": []}}", FG_EUNSUPPORTED,
-         "unknown model ''"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]], \"unk_id\": \"0\"}}",
-         FG_EFORMAT, "'unk_id' is \"0\": expected an integer|null"},
-        {MODEL(", \"added_tokens\": {}"), FG_EFORMAT, "added_tokens: expected a list"},
-        {MODEL(ADDED("2", "\"<s>\"", "0")), FG_EFORMAT,
-         "added_tokens: 'special' is 0: expected true|false"},
-        {MODEL(ADDED("2", "\"a\"", "true")), FG_EFORMAT,
-         "added_tokens: 'a' has index 2, but 0 in vocab: expected one of them"},
-        {MODEL(ADDED("16777215", "\"<s>\"", "true")), FG_EFORMAT,
-         "the largest index is 16777215, but it has only 3 tokens"},
-        {MODEL(", \"normalizer\": 5"), FG_EFORMAT,
-         "normalizer: expected an object with a 'type', found an integer"},
-        {MODEL(", \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": {}}"), FG_EFORMAT,
-         "normalizer Sequence: 'normalizers' is {}: expected a list"},
-        {MODEL(", \"normalizer\": {\"type\": \"Strip\", \"strip_left\": \"true\"}"), FG_EFORMAT,
-         "normalizer Strip: 'strip_left' is \"true\": expected true|false"},
-        {MODEL(", \"normalizer\": {\"type\": \"NFKCX\", \"normalizers\": []}"), FG_EUNSUPPORTED,
-         "unknown normalizer 'NFKCX'"},
-        {MODEL(", \"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
-               "\"prepend_scheme\": \"last\"}"),
-         FG_EFORMAT, "'prepend_scheme' is \"last\": expected \"always\"|\"first\"|\"never\""},
-        {MODEL(SPLIT("[^a[^b]]")), FG_EUNSUPPORTED, "is not supported: it has [^ in a set"},
-        {MODEL(SPLIT("[a&&b]")), FG_EUNSUPPORTED, "it has && in a set"},
-        {MODEL(SPLIT("\\\\h")), FG_EUNSUPPORTED, "it has \\h"},
-        {MODEL(", \"post_processor\": []"), FG_EFORMAT,
-         "post_processor: expected an object with a 'type', found a list"},
-        {MODEL(", \"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"a\", 0]}"),
-         FG_EFORMAT, "post_processor BertProcessing: 'cls' is missing: expected a list"},
-        {MODEL(", \"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"a\", 0], "
-               "\"cls\": [\"z\", 2]}"),
-         FG_EFORMAT, "post_processor: expected indices of tokens of the vocabulary, got 2"},
-        {MODEL(", \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [\"$A\"], "
-               "\"special_tokens\": {}}"),
-         FG_EFORMAT, "TemplateProcessing: single: expected objects"},
-        {MODEL(", \"decoder\": {\"type\": \"WordPiece\", \"prefix\": \"##\"}"), FG_EFORMAT,
-         "decoder WordPiece: 'cleanup' is missing: expected true|false"},
-        {MODEL(", \"normalizer\": {\"type\": \"NFKCD\"}"), FG_EUNSUPPORTED,
-         "unknown normalizer 'NFKCD': did you mean 'NFKC'?"},
-        {MODEL(", \"normalizer\": {\"type\": \"Prepend\"}"), FG_EFORMAT,
-         "normalizer Prepend: 'prepend' is missing: expected a string"},
-        {MODEL(", \"pre_tokenizer\": {\"type\": \"Split\", \"invert\": false, \"behavior\": "
-               "\"Isolate\"}"),
-         FG_EFORMAT, "unknown behavior 'Isolate': did you mean 'Isolated'?"},
-        {MODEL(SPLIT("a(")), FG_EFORMAT,
-         "the regular expression 'a(' is not supported: missing closing parenthesis"},
-        {MODEL(", \"post_processor\": {\"type\": \"Other\"}"), FG_EUNSUPPORTED,
-         "unknown post_processor 'Other'"},
-        {MODEL(", \"decoder\": {\"type\": \"Metaspaces\"}"), FG_EUNSUPPORTED,
-         "unknown decoder 'Metaspaces': did you mean 'Metaspace'?"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof bad_files / sizeof *bad_files; i++) {
         fg_tokenizer *t = NULL;
-        const char *json = cases[i].json;
+        const char *json = bad_files[i].json;
         assert_int_equal(fg_tokenizer_parse("t.json", json, strlen(json), &t, &err),
-                         cases[i].status);
+                         bad_files[i].status);
         assert_null(t);
-        if (strstr(err.message, cases[i].message) == NULL)
-            fail_msg("expected '%s' in: %s", cases[i].message, err.message);
+        if (strstr(err.message, bad_files[i].message) == NULL)
+            fail_msg("expected '%s' in: %s", bad_files[i].message, err.message);
     }
 }
 
