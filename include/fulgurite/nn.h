@@ -320,6 +320,7 @@ typedef struct fg_config_rule {
     const char *option;   /* the option of the row that has this value             [none] */
     const char *expected; /* JSON: the only value                                   [any] */
     const char *times;    /* the key whose value multiplies the numbers of `expected` [none] */
+    const char *divides;  /* the key whose value must be a multiple of this one's    [none] */
     const char *initial;  /* JSON: the value in a file without the key         [an error] */
 } fg_config_rule;
 

@@ -127,6 +127,17 @@ static fg_status check_shards(const char *path, const json_t *map, const fg_ckpt
     return FG_OK;
 }
 
+/* How many tensors an index has in a file. */
+static size_t count_in(const json_t *map, const char *name)
+{
+    const char *tensor;
+    json_t *file;
+    size_t count = 0;
+    json_object_foreach((json_t *)map, tensor, file) count +=
+        strcmp(json_string_value(file), name) == 0;
+    return count;
+}
+
 static fg_status open_shards(const char *folder, fg_ckpt *ckpt, fg_error *err)
 {
     char path[FGI_PATH_BYTES];
@@ -143,7 +154,13 @@ static fg_status open_shards(const char *folder, fg_ckpt *ckpt, fg_error *err)
     FGI_DONE(list_shards(path, map, files, err));
     FGI_DONE(make_files(json_object_size(files), ckpt, err));
     json_object_foreach(files, name, unused)
-        FGI_DONE(load_part(folder, name, FG_CKPT_MODEL, ckpt, err));
+    {
+        status = load_part(folder, name, FG_CKPT_MODEL, ckpt, err);
+        if (status == FG_ENOTFOUND)
+            (void)fgi_context(err, status, "%s lists '%s' for %zu of its tensors", path, name,
+                              count_in(map, name));
+        FGI_DONE(status);
+    }
     FGI_DONE(check_shards(path, map, ckpt, err));
 done:
     fgi_free(text);

@@ -105,6 +105,12 @@ static fg_status read_length(reader *r)
     uint64_t length = 0;
     for (int i = 7; i >= 0; i--)
         length = length << 8 | r->data[i];
+    const bool is_pickle = memcmp(r->data, "PK\3\4", 4) == 0 || r->data[0] == 0x80;
+    if (length > r->size - 8 && is_pickle)
+        return BAD(r, 0,
+                   "a pickle of PyTorch, which can run any code when it is read: expected a "
+                   "safetensors file\nif you trust it, convert it in Python: "
+                   "safetensors.torch.save_file(torch.load(FILE, weights_only=True), OUT)");
     if (length > FGI_SAFETENSORS_MAX_HEADER)
         return BAD(
             r, 0, "header length is %" PRIu64 ": expected at most %u (is this a safetensors file?)",

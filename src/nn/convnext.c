@@ -148,6 +148,7 @@ static const fg_config_rule rules[] = {
     {.key = "hidden_sizes", .option = "widths", .initial = "[96, 192, 384, 768]"},
     {.key = "patch_size", .expected = "4", .initial = "4"},
     {.key = "hidden_act", .expected = "\"gelu\"", .initial = "\"gelu\""},
+    {.key = "layer_norm_eps", .expected = "1e-12", .initial = "1e-12"},
     {.key = NULL},
 };
 

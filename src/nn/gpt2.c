@@ -85,8 +85,9 @@ static const fg_option options[] = {
 static const fg_config_rule rules[] = {
     {.key = "n_layer", .option = "layers", .initial = "12"},
     {.key = "n_embd", .option = "width", .initial = "768"},
-    {.key = "n_head", .option = "heads", .initial = "12"},
+    {.key = "n_head", .option = "heads", .initial = "12", .divides = "n_embd"},
     {.key = "n_positions", .option = "length", .initial = "1024"},
+    {.key = "n_inner", .expected = "4", .times = "n_embd", .initial = "null"},
     {.key = "activation_function", .expected = "\"gelu_new\"", .initial = "\"gelu_new\""},
     {.key = "layer_norm_epsilon", .expected = "1e-5", .initial = "1e-5"},
     {.key = "tie_word_embeddings", .expected = "true", .initial = "true"},

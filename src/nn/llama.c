@@ -105,7 +105,10 @@ static const fg_option options[] = {
     {.key = "num_hidden_layers", .option = "layers", .initial = "32"},                             \
         {.key = "hidden_size", .option = "width", .initial = "4096"},                              \
         {.key = "num_attention_heads", .option = "heads", .initial = "32"},                        \
-        {.key = "num_key_value_heads", .option = "kv_heads", .initial = "0"},                      \
+        {.key = "num_key_value_heads",                                                             \
+         .option = "kv_heads",                                                                     \
+         .initial = "0",                                                                           \
+         .divides = "num_attention_heads"},                                                        \
         {.key = "head_dim", .option = "head_width", .initial = "0"},                               \
         {.key = "intermediate_size", .option = "intermediate", .initial = "11008"},                \
         {.key = "rms_norm_eps", .option = "eps", .initial = "1e-6"},                               \

@@ -135,7 +135,7 @@ static const fg_name_rule names[] = {
     {                                                                                              \
         {.key = "num_hidden_layers", layers_, .initial = "12"},                                    \
             {.key = "hidden_size", width_, .initial = "768"},                                      \
-            {.key = "num_attention_heads", heads_, .initial = "12"},                               \
+            {.key = "num_attention_heads", heads_, .initial = "12", .divides = "hidden_size"},     \
             {.key = "patch_size", .option = "patch", .initial = "16"},                             \
             {.key = "layer_norm_eps", .option = "norm_eps", .initial = "1e-12"},                   \
             {.key = "intermediate_size",                                                           \

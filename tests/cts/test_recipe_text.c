@@ -22,7 +22,9 @@ static const char yaml[] =
 
 /* A token for each letter, one for two of them, and one for the end. */
 static const char tokenizer[] =
-    "{\"added_tokens\": [{\"id\": 8, \"content\": \"</s>\", \"special\": true}], \"model\": "
+    "{\"added_tokens\": [{\"id\": 8, \"content\": \"</s>\", \"special\": true, "
+    "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false}], "
+    "\"model\": "
     "{\"type\": "
     "\"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"d\": 3, \"e\": 4, \"f\": 5, \"g\": 6, "
     "\"ab\": 7}, \"merges\": [\"a b\"]}, \"decoder\": {\"type\": \"Fuse\"}}";

@@ -573,7 +573,7 @@ static void missing_and_unexpected(void **state)
 }
 
 /* A file of tensors with the shape of the first weight and these names: small letters, capitals
- * after "x.", and W for that of the weight itself after "x.". */
+ * after "x.", W for that of the weight itself after "x.", and V for nearly that. */
 static const char *file_of(const char *names)
 {
     static const float zeros[24];
@@ -584,6 +584,8 @@ static const char *file_of(const char *names)
     for (; names[count] != '\0'; count++) {
         if (names[count] == 'W')
             (void)snprintf(text[count], sizeof text[count], "x.backbone.fc1.weight");
+        else if (names[count] == 'V')
+            (void)snprintf(text[count], sizeof text[count], "backbone.fc1.waight");
         else
             (void)snprintf(text[count], sizeof text[count], "%s%c", names[count] < 'a' ? "x." : "",
                            names[count]);
@@ -617,6 +619,13 @@ static const struct {
      {.skip = all, .skip_count = 1},
      "no tensor matches a variable of the module: the file has a" MODULE},
     {"a", {.prefix = NULL}, "has no 'backbone.fc1.weight', which is f32[6,4] in the model"},
+    {"W",
+     {.prefix = NULL},
+     "has no 'backbone.fc1.weight', which is f32[6,4] in the model; it has "
+     "'x.backbone.fc1.weight': the prefix 'x.' is not given"},
+    {"V",
+     {.prefix = NULL},
+     "has no 'backbone.fc1.weight', which is f32[6,4] in the model; it has 'backbone.fc1.waight'"},
     {"a", {.prefix = "x."}, "no tensor's name starts with 'x.': the file has a" MODULE},
     {"abcd", {.prefix = "x."}, "no tensor's name starts with 'x.': the file has a, b, c, d" MODULE},
     {"abcde",
@@ -670,6 +679,39 @@ static void a_module_without_variables_needs_none(void **state)
     assert_non_null(strstr(report.text, ": 0 of 0 variables loaded\n  in the file only: a, b"));
     fg_load_report_fini(&report);
     fg_module_destroy(root);
+}
+
+/* They are loaded, as the file has them, with a warning. */
+static void values_that_are_not_finite_are_noted(void **state)
+{
+    static const struct {
+        fg_dtype dtype;
+        uint64_t largest, infinite;
+    } rows[] = {{FG_F32, 0x7f7fffff, 0xff800000},
+                {FG_F16, 0xfbff, 0x7c01},
+                {FG_BF16, 0x7f7f, 0x7fc0},
+                {FG_F64, 0x7fefffffffffffff, 0x7ff0000000000000}};
+    const char *path = fgt_path(fgt_temp_folder(), "f.safetensors");
+    (void)state;
+    fg_log_set(keep_warning, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned char data[24 * 8] = {0};
+        const size_t size = fg_dtype_size(rows[i].dtype);
+        net n = make_net(NULL, 3, 1);
+        const fg_ckpt_tensor given = {"backbone.fc1.weight", {rows[i].dtype, 2, {6, 4}}, data};
+        const fg_load_options options = {.allow_missing = true};
+        for (int k = 0; k < 2;
+             k++) { /* the largest value at element 3, then one that is not finite at 5 */
+            memcpy(data + (3 + 2 * (size_t)k) * size, k == 0 ? &rows[i].largest : &rows[i].infinite,
+                   size);
+            said[0] = '\0';
+            fgt_ok(fg_safetensors_write(path, &given, 1, NULL, &err));
+            fgt_ok(fg_module_load(n.root, path, &options, NULL, &err));
+            assert_int_equal(strstr(said, "element 5 of 'backbone.fc1.weight'") != NULL, k);
+        }
+        fg_module_destroy(n.root);
+    }
+    fg_log_set(NULL, NULL);
 }
 
 static void tensors_without_the_prefix_are_counted(void **state)
@@ -811,6 +853,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_prefix_is_cut_off),
     cmocka_unit_test(missing_and_unexpected),
     cmocka_unit_test(what_does_not_match_is_listed),
+    cmocka_unit_test(values_that_are_not_finite_are_noted),
     cmocka_unit_test(tensors_without_the_prefix_are_counted),
     cmocka_unit_test(loops_and_trainers_share_files),
     cmocka_unit_test(every_allocation_may_fail),

@@ -111,6 +111,36 @@ static void what_does_not_fit_is_named(void **state)
     (void)state;
 }
 
+#define SAFETENSORS "copy/model-00001-of-00002.safetensors"
+
+/* Each changes the weights of a copy by a command. */
+static void weights_that_do_not_fit_are_named(void **state)
+{
+    static const struct {
+        const char *change, *message;
+    } rows[] = {
+        {"rm " SAFETENSORS, "copy/model.safetensors.index.json lists "
+                            "'model-00001-of-00002.safetensors' for "},
+        {"truncate -s 5 " SAFETENSORS, "byte 5: unexpected end of file"},
+        {"truncate -s -9 " SAFETENSORS, "the file may be truncated"},
+        {"printf 'PK\\3\\4 archive/data.pkl' > " SAFETENSORS, "a pickle of PyTorch, which can run"},
+        {"mv copy/model.safetensors.index.json copy/other.json",
+         "-of-00002.safetensors', but no model.safetensors or model.safetensors.index.json\n"},
+        {"cp " RECORDED "/vit/model.safetensors copy && rm copy/model.safetensors.index.json",
+         "has no 'conv1.weight', which is f32[2,3,7,7] in the model\n"
+         "its tensors have the names of model vit"},
+    };
+    const char *folder = made_folder();
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[512];
+        (void)snprintf(command, sizeof command,
+                       "rm -rf copy && cp -r " RECORDED "/resnet18 copy && %s", rows[i].change);
+        assert_int_equal(shell(folder, command), 0);
+        contains(program_gives(1, folder, PREDICT "--model.hf=copy")->err, rows[i].message);
+    }
+}
+
 /* hf:OWNER/NAME is the snapshot in the cache; none of these needs a device. */
 static void names_of_a_hub_are_folders_of_its_cache(void **state)
 {
@@ -360,6 +390,7 @@ static void a_bert_without_a_pooler_can_be_trained(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_of_transformers_predicts_the_same),
     cmocka_unit_test(what_does_not_fit_is_named),
+    cmocka_unit_test(weights_that_do_not_fit_are_named),
     cmocka_unit_test(names_of_a_hub_are_folders_of_its_cache),
     cmocka_unit_test(an_export_is_what_transformers_writes),
     cmocka_unit_test(other_exports),

@@ -8,7 +8,14 @@
 
 #include "recipe/published/published.h"
 
-static void keep_line(void *self, const char *line) { (void)snprintf(self, 512, "%s", line); }
+enum { LINES = 1024 };
+
+static void keep_line(void *self, const char *line)
+{
+    (void)snprintf((char *)self + strlen(self), LINES - strlen(self), "%s\n", line);
+}
+
+#define GPT2 "{\"model_type\": \"gpt2\", "
 
 static const struct {
     const char *config, *says;
@@ -51,13 +58,38 @@ static const struct {
      "'qkv_bias' is false: expected true for model vit"},
     {"{\"architecture\": \"vit_base_patch8_224\", \"global_pool\": \"avg\"}",
      "'global_pool' is \"avg\": expected \"token\" for model vit_base"},
+    {GPT2 "\"n_inner\": 7}", "config.json: 'n_inner' is 7: expected 3072 for model gpt2"},
+    {GPT2 "\"n_inner\": null}", "model gpt2, layers 12, width 768"},
+    {GPT2 "\"n_inner\": 40, \"n_embd\": 10, \"n_head\": 2}", "model gpt2, layers 12, width 10"},
+    {GPT2 "\"n_head\": 5}", "'n_head' is 5: expected a divisor of n_embd for model gpt2"},
+    {GPT2 "\"n_layer\": \"2\"}", "config.json: 'n_layer': model.layers: expected an integer"},
+    {GPT2 "\"n_layers\": 3, \"attn_pdrop\": 0.1, \"resid_pdrop\": 0, \"use_cache\": true}",
+     "config.json: not used: n_layers 3, attn_pdrop 0.1 (set model.* options instead)"},
+    {GPT2 "\"quantization_config\": {\"bits\": 4}}",
+     "'quantization_config' is {\"bits\":4}: expected null for model gpt2"},
+    {"{\"model_type\": \"llama\", \"num_key_value_heads\": 5}",
+     "'num_key_value_heads' is 5: expected a divisor of num_attention_heads"},
+    {"{\"model_type\": \"llama\", \"rope_parameters\": {\"rope_theta\": 1}, \"rope_scaling\": {}}",
+     "'rope_scaling' is {}: expected null for model llama"},
+    {"{\"model_type\": \"llama\", \"rope_parameters\": {\"rope_theta\": 1, "
+     "\"partial_rotary_factor\": 0.5}}",
+     "'rope_parameters.partial_rotary_factor' is 0.5: expected 1 for model llama"},
+    {"{\"model_type\": \"llama\", \"sliding_window\": 64}",
+     "'sliding_window' is 64: expected null"},
+    {"{\"model_type\": \"bert\", \"is_decoder\": true}", "'is_decoder' is true: expected false"},
+    {"{\"model_type\": \"convnext\", \"layer_norm_eps\": 0.1}",
+     "'layer_norm_eps' is 0.1: expected"},
+    {"{\"model_type\": \"qwen2\"}",
+     "model_type 'qwen2' is not supported, but the similar 'llama' is"},
+    {"{\"model_type\": \"distilbert\"}", "but the similar 'bert' is"},
+    {"{\"model_type\": \"t5\"}", "model_type 't5' is not supported: expected one of "},
 };
 
 static void a_configuration_names_a_model(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char line[512] = "", key[512];
+        char line[LINES] = "", key[512];
         fg_error err = {0};
         const char *folder = fgt_temp_folder();
         fgi_config *c = fgi_config_create(NULL, NULL);
@@ -72,7 +104,100 @@ static void a_configuration_names_a_model(void **state)
     }
 }
 
+/* Without weights they are random, which is said; files with other names are a mistake. */
+static void a_folder_without_weights_is_noted(void **state)
+{
+    static const struct {
+        const char *file, *weights, *says;
+    } files[] = {
+        {"vocab.txt", NULL, ": no weights: they are random (model.weights gives some)"},
+        {"a.safetensors", NULL, "has 'a.safetensors', but no model.safetensors or "},
+        {"a.safetensors", "model.weights=", "model gpt2, layers 12"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char line[LINES] = "", key[512];
+        fg_error err = {0};
+        const char *folder = fgt_temp_folder();
+        fgi_config *c = fgi_config_create(NULL, NULL);
+        fgt_write(fgt_path(folder, "config.json"), GPT2 "\"n_layer\": 12}", 37);
+        fgt_write(fgt_path(folder, files[i].file), "", 0);
+        (void)snprintf(key, sizeof key, "model.hf=%s", folder);
+        fgt_ok(fgi_config_override(c, key, &err));
+        if (files[i].weights != NULL)
+            fgt_ok(fgi_config_override(c, files[i].weights, &err));
+        const fgi_published_say say = {keep_line, line};
+        const char *text = fgi_published_model(c, &say, &err) == FG_OK ? line : err.message;
+        if (strstr(text, files[i].says) == NULL)
+            fail_msg("%s: expected '%s', got '%s'", files[i].file, files[i].says, text);
+        fgi_config_destroy(c);
+    }
+}
+
+/* ---- images and texts ------------------------------------------------------------------------ */
+
+#define PREPROCESSOR                                                                               \
+    "preprocessor_config.json", "{\"image_mean\": [0.1], \"image_std\": [0.2], \"size\": 16, "
+#define CAN        " (the configuration can give other values)"
+#define FOR_IMAGES " (images are resized with a bilinear filter, and cropped in the center)"
+
+static const struct {
+    const char *file, *content, *arguments, *says;
+} inputs[] = {
+    {PREPROCESSOR "\"do_resize\": true, \"resample\": 2}", NULL,
+     "data.size 16, data.center_fraction 1.0, data.mean [0.1], data.std [0.2]" CAN},
+    {PREPROCESSOR "\"resample\": 3, \"do_flip_channel_order\": true}", NULL,
+     "not used: resample 3, do_flip_channel_order true" FOR_IMAGES},
+    {PREPROCESSOR "\"crop_pct\": \"x\"}", NULL,
+     "'crop_pct' is \"x\": expected a number\ndata.center_fraction can be given instead"},
+    {PREPROCESSOR "\"crop_pct\": \"x\"}", "data.center_fraction=1", "data.size 16, data.mean"},
+    {PREPROCESSOR "\"do_center_crop\": true, \"crop_size\": 32}", NULL,
+     "'crop_size' is too large: expected the side of squares, at most that of 'size'"},
+    {"preprocessor_config.json", "{\"size\": {\"height\": 3, \"width\": 4}}", NULL,
+     "'size' is {\"height\":3,\"width\":4}: expected the side of squares"},
+    {"preprocessor_config.json", "{\"size\": 16}", NULL,
+     "'image_mean' is missing: expected a list of numbers\ndata.mean can be given instead"},
+    {"preprocessor_config.json", "{\"size\": 16, \"do_normalize\": false}", NULL,
+     "data.size 16, data.center_fraction 1.0" CAN},
+    {"config.json",
+     "{\"pretrained_cfg\": {\"input_size\": [3, 8, 8], \"mean\": [0], \"std\": [1], "
+     "\"interpolation\": \"bicubic\", \"crop_mode\": \"center\", \"num_classes\": 5}}",
+     NULL, "config.json: not used: interpolation \"bicubic\"" FOR_IMAGES},
+    {"config.json",
+     "{\"pretrained_cfg\": {\"input_size\": [3, 8, 9], \"mean\": [0], \"std\": [1]}}", NULL,
+     "'input_size' is [3,8,9]: expected [channels, side, side]"},
+    {"config.json", "{}", NULL, "no preprocessor_config.json: how images are normalized is not "},
+    {"tokenizer.json", "{}", "data.format=text", "/tokenizer.json: data.tokenizer \"/"},
+};
+
+/* The files next to weights say how images and texts are read. */
+static void files_next_to_weights_describe_the_input(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        char line[LINES] = "", key[512];
+        fg_error err = {0};
+        const char *folder = fgt_temp_folder();
+        fgi_config *c = fgi_config_create(NULL, NULL);
+        fgt_write(fgt_path(folder, inputs[i].file), inputs[i].content, strlen(inputs[i].content));
+        fgt_write(fgt_path(folder, "model.safetensors"), "", 0);
+        (void)snprintf(key, sizeof key, "model.weights=%s", folder);
+        fgt_ok(fgi_config_override(c, key, &err));
+        fgt_ok(fgi_config_override(c, "model.name=resnet18", &err));
+        fgt_ok(fgi_config_override(c, "data.format=images", &err));
+        if (inputs[i].arguments != NULL)
+            fgt_ok(fgi_config_override(c, inputs[i].arguments, &err));
+        const fgi_published_say say = {keep_line, line};
+        const char *text = fgi_published_input(c, &say, &err) == FG_OK ? line : err.message;
+        if (strstr(text, inputs[i].says) == NULL)
+            fail_msg("%s: expected '%s', got '%s'", inputs[i].content, inputs[i].says, text);
+        fgi_config_destroy(c);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_folder_without_weights_is_noted),
+    cmocka_unit_test(files_next_to_weights_describe_the_input),
     cmocka_unit_test(a_configuration_names_a_model),
 };
 FGT_MAIN(tests)

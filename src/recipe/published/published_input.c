@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/published/published.h"
+#include "recipe/published/published_rules.h"
 
 /* NaN: not known. */
 typedef struct input {
@@ -34,6 +35,81 @@ static bool is_off(const json_t *config, const char *key)
 {
     return json_is_false(json_object_get(config, key));
 }
+
+/* A value of a file that is not what it must be; the key of the configuration that can be given
+ * instead. */
+static const struct {
+    const char *key, *expected, *instead;
+    bool is_list, is_needed;
+} values[] = {
+    {"size", "the side of squares, 224 or {\"height\": 224, \"width\": 224}", "data.size", false,
+     true},
+    {"crop_pct", "a number", "data.center_fraction", false, false},
+    {"rescale_factor", "a number", "data.scale", false, false},
+    {"image_mean", "a list of numbers", "data.mean", true, true},
+    {"image_std", "a list of numbers", "data.std", true, true},
+    {"mean", "a list of numbers", "data.mean", true, true},
+    {"std", "a list of numbers", "data.std", true, true},
+    {"input_size", "[channels, side, side]", "data.size", true, true},
+};
+
+static bool is_good(const json_t *value, size_t i)
+{
+    const bool is_size = strcmp(values[i].instead, "data.size") == 0;
+    if (value == NULL || json_is_null(value))
+        return !values[i].is_needed;
+    if (!values[i].is_list)
+        return is_size ? !isnan(side_of(value)) : json_is_number(value);
+    for (size_t k = 0; k < json_array_size(value); k++)
+        if (!json_is_number(json_array_get(value, k)))
+            return false;
+    return json_is_array(value) &&
+           (!is_size || json_equal(json_array_get(value, 1), json_array_get(value, 2)));
+}
+
+static bool is_open(const fgi_config *c, const char *key)
+{
+    const fgi_config_key *row = fgi_config_find(c->table, key);
+    return row != NULL && fgi_config_has_effect(c, row) && !fg_option_is_given(c->values, key);
+}
+
+/* Whether the values of a file that are used, a range of the table, are what they must be. */
+static fg_status check_values(const fgi_config *c, const json_t *config, bool is_timm,
+                              const char *path, fg_error *err)
+{
+    const bool is_plain = is_off(config, "do_normalize");
+    for (size_t i = is_timm ? 5 : 0; i < (is_timm ? sizeof values / sizeof values[0] : 5); i++) {
+        const json_t *value = json_object_get(config, values[i].key);
+        if (is_good(value, i) || !is_open(c, values[i].instead) || (values[i].is_list && is_plain))
+            continue;
+        char *text = value != NULL ? fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        const fg_status status = fgi_fail(
+            err, FG_EFORMAT, "%s: '%s' is %.60s: expected %s\n%s can be given instead", path,
+            values[i].key, text != NULL ? text : "missing", values[i].expected, values[i].instead);
+        fgi_free(text);
+        return status;
+    }
+    const double crop = side_of(json_object_get(config, "crop_size"));
+    if (json_is_true(json_object_get(config, "do_center_crop")) && is_open(c, "data.size") &&
+        !(crop <= side_of(json_object_get(config, "size"))))
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: 'crop_size' is %s: expected the side of squares, at most that of 'size'\n"
+            "data.size can be given instead",
+            path, isnan(crop) ? "missing or no square" : "too large");
+    return FG_OK;
+}
+
+/* Keys of both libraries that are read, and those without effect. */
+static const fgi_published_unused unused = {
+    .no_effect = "@(size|crop_size|crop_pct|do_center_crop|do_rescale|rescale_factor|do_normalize|"
+                 "image_mean|image_std|*_type|*_class|_*|*data_format|do_resize|do_convert_rgb|"
+                 "return_tensors|device|disable_grouping|default_to_square|input_size|mean|std|"
+                 "url|hf_hub*|tag|custom_load|*_file|num_classes|classifier|first_conv|license|"
+                 "*origin*|paper*|fixed_input_size|pool_size|test_*|min_input_size|label*|source|"
+                 "state_dict|architecture|notes)",
+    .usual = "2|\"bilinear\"|\"center\"",
+    .instead = "images are resized with a bilinear filter, and cropped in the center"};
 
 /* Source: transformers' image processors. */
 static input read_transformers(const json_t *config)
@@ -81,7 +157,7 @@ static fg_status set(fgi_config *c, const char *key, json_t *take_value, const c
         status = text != NULL ? fgi_config_set(c, key, text, path, err) : fgi_no_memory(err);
         if (status == FG_EINVAL)
             (void)fgi_context(err, status, "%s", path);
-        fgi_buf_printf(line, "%s %s %s", line->size > 0 ? "," : "", key, text != NULL ? text : "");
+        fgi_buf_printf(line, "%s%s %s", line->size > 0 ? ", " : "", key, text != NULL ? text : "");
         fgi_free(text);
     }
     json_decref(take_value);
@@ -95,6 +171,20 @@ static json_t *list(const json_t *value)
 {
     return json_is_array(value) ? json_incref((json_t *)value) : NULL;
 }
+
+fg_status fgi_published_say_line(const char *path, const char *line, const char *more,
+                                 const fgi_published_say *say, fg_error *err)
+{
+    fgi_buf whole = {0};
+    fgi_buf_printf(&whole, "%s: %s (%s)", path, line, more);
+    const fg_status status = fgi_buf_status(&whole, err);
+    if (status == FG_OK)
+        say->line(say->self, whole.data);
+    fgi_buf_fini(&whole);
+    return status;
+}
+
+#define CAN_GIVE "the configuration can give other values"
 
 static fg_status set_all(fgi_config *c, const input *in, const char *path,
                          const fgi_published_say *say, fg_error *err)
@@ -110,16 +200,35 @@ static fg_status set_all(fgi_config *c, const input *in, const char *path,
     FGI_DONE(set(c, "data.std", list(in->std), path, &line, err));
     FGI_DONE(fgi_buf_status(&line, err));
 done:
-    if (status == FG_OK && line.size > 0) {
-        fgi_buf whole = {0};
-        fgi_buf_printf(&whole, "%s:%s (the configuration can give other values)", path, line.data);
-        status = fgi_buf_status(&whole, err);
-        if (status == FG_OK)
-            say->line(say->self, whole.data);
-        fgi_buf_fini(&whole);
-    }
+    if (status == FG_OK && line.size > 0)
+        status = fgi_published_say_line(path, fgi_buf_text(&line), CAN_GIVE, say, err);
     fgi_buf_fini(&line);
     return status;
+}
+
+/* Sets what the file says, after checking it. */
+static fg_status use(fgi_config *c, json_t *config, const input *in, bool is_timm, const char *path,
+                     const fgi_published_say *say, fg_error *err)
+{
+    const bool has_images =
+        is_open(c, "data.center_fraction") || is_open(c, "data.size") || is_open(c, "data.mean");
+    if (has_images)
+        FGI_TRY(check_values(c, config, is_timm, path, err));
+    FGI_TRY(set_all(c, in, path, say, err));
+    return has_images ? fgi_published_say_unused(config, &unused, path, say, err) : FG_OK;
+}
+
+/* Images without a description are those of the configuration. */
+static fg_status say_nothing_known(const fgi_config *c, const char *folder,
+                                   const fgi_published_say *say, fg_error *err)
+{
+    const fg_entry *row = fgi_config_entry(c, FG_REGISTRY_MODEL, "model.name", NULL);
+    static const char line[] =
+        "no preprocessor_config.json: how images are normalized is not known";
+    if (row == NULL || !((const fg_model_entry *)row)->takes_images || !is_open(c, "data.mean") ||
+        !fg_ckpt_is_published(folder))
+        return FG_OK;
+    return fgi_published_say_line(folder, line, "set data.mean, data.std and data.size", say, err);
 }
 
 /* The folder of published weights, a new string; *out is NULL for weights that are not: files next
@@ -134,6 +243,22 @@ static fg_status folder_of(const fgi_config *c, char **out, fg_error *err)
     return *out != NULL || (!is_folder && !is_file) ? FG_OK : fgi_no_memory(err);
 }
 
+/* The tokenizer of a model of texts, next to its weights. */
+static fg_status set_tokenizer(fgi_config *c, const char *folder, const fgi_published_say *say,
+                               fg_error *err)
+{
+    char path[FGI_PATH_BYTES];
+    fgi_buf line = {0};
+    FGI_TRY(fgi_path_put(folder, "tokenizer.json", path, err));
+    if (!fgi_file_exists(path))
+        return FG_OK;
+    fg_status status = set(c, "data.tokenizer", json_string(folder), path, &line, err);
+    if (status == FG_OK && line.size > 0)
+        status = fgi_published_say_line(path, fgi_buf_text(&line), CAN_GIVE, say, err);
+    fgi_buf_fini(&line);
+    return status;
+}
+
 fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_error *err)
 {
     char path[FGI_PATH_BYTES];
@@ -145,14 +270,18 @@ fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_er
     fg_status status = fgi_published_read(folder, "preprocessor_config.json", path, &config, err);
     if (status == FG_OK && config != NULL) {
         const input in = read_transformers(config);
-        status = set_all(c, &in, path, say, err);
+        status = use(c, config, &in, false, path, say, err);
     } else if (status == FG_OK) {
         status = fgi_published_read(folder, "config.json", path, &config, err);
-        const json_t *timm = json_object_get(config, "pretrained_cfg");
+        json_t *timm = json_object_get(config, "pretrained_cfg");
         const input in = read_timm(timm);
         if (status == FG_OK && timm != NULL)
-            status = set_all(c, &in, path, say, err);
+            status = use(c, timm, &in, true, path, say, err);
+        else if (status == FG_OK)
+            status = say_nothing_known(c, folder, say, err);
     }
+    if (status == FG_OK)
+        status = set_tokenizer(c, folder, say, err);
     json_decref(config);
     fgi_free(folder);
     return status;

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/hub.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "recipe/published/published.h"
 #include "recipe/published/published_rules.h"
 
+#define BRIEF (JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15))
 enum { MOST_JSON_BYTES = 64 << 20, MOST_FORMS = 256 };
 
 fg_status fgi_published_read(const char *folder, const char *name, char path[FGI_PATH_BYTES],
@@ -110,10 +112,22 @@ static bool is_same(const json_t *a, const json_t *b)
     return true;
 }
 
+/* Whether the value, if it is not 0, divides that of the rule's other key. */
+static bool divides(json_t *config, const fg_published *form, const fg_config_rule *rule,
+                    const json_t *value)
+{
+    const fg_config_rule *of = rule->divides != NULL ? rule_of(form, rule->divides) : NULL;
+    json_t *whole = of != NULL ? value_of(config, of) : NULL;
+    const json_int_t part = json_integer_value(value), all = json_integer_value(whole);
+    json_decref(whole);
+    return part == 0 || all % part == 0;
+}
+
 static bool fits(json_t *config, const fg_published *form, const fg_config_rule *rule)
 {
     json_t *value = value_of(config, rule), *expected = fgi_published_expected(config, form, rule);
-    const bool is_good = value != NULL && (expected == NULL || is_same(value, expected));
+    const bool is_good = value != NULL && divides(config, form, rule, value) &&
+                         (expected == NULL || json_is_null(value) || is_same(value, expected));
     json_decref(value);
     json_decref(expected);
     return is_good;
@@ -161,6 +175,20 @@ static const char *name_of(const fg_published *form, const label *l)
     return is_timm && form->type != NULL ? NULL : is_timm ? form->architecture : form->type;
 }
 
+/* Model types that are not supported, and the one that is like them. */
+static const struct {
+    const char *types, *nearest;
+} families[] = {
+    {"@(mistral|mixtral|ministral|qwen|gemma|phi|olmo|granite|cohere|smollm|deepseek|starcoder|"
+     "stablelm|falcon|mpt)*",
+     "llama"},
+    {"@(gpt_neo*|gptj|gpt_bigcode|openai-gpt|opt|bloom|codegen|xglm|ctrl)", "gpt2"},
+    {"@(roberta*|xlm-roberta*|distilbert|electra|albert|camembert|deberta*|modernbert|mpnet)",
+     "bert"},
+    {"@(deit|beit|dinov2*|dinov3*|vit_*|swin*|clip*|siglip*)", "vit"},
+    {"convnextv2", "convnext"},
+};
+
 static fg_status unknown(const fgi_config *c, const char *path, const label *l, fg_error *err)
 {
     const char *names[MOST_FORMS] = {NULL};
@@ -176,6 +204,11 @@ static fg_status unknown(const fgi_config *c, const char *path, const label *l, 
         }
     }
     (void)fgi_text_escape((fgi_str){l->value, l->size}, value, sizeof value);
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (fnmatch(families[i].types, value, FNM_EXTMATCH) == 0)
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s: %s '%s' is not supported, but the similar '%s' is", path, l->key,
+                            value, families[i].nearest);
     return fgi_fail(err, FG_EFORMAT, "%s: %s '%s' is not supported%s", path, l->key, value,
                     fgi_suggest(value, names, count, known, sizeof known));
 }
@@ -208,16 +241,94 @@ static fg_status refuse(const choice *found, json_t *config, const char *path, f
     const fg_config_rule *rule = found->misfit;
     json_t *value = value_of(config, rule),
            *expected = fgi_published_expected(config, found->form, rule);
-    char *is = value != NULL ? fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    char *want = expected != NULL ? fgi_json_text(expected, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    const fg_status status = fgi_fail(
-        err, FG_EFORMAT, "%s: '%s' is %.100s: expected %.100s for model %s", path, rule->key,
-        is != NULL ? is : "missing", want != NULL ? want : "a value", found->row->name);
+    char *is = value != NULL ? fgi_json_text(value, BRIEF) : NULL;
+    char *want = expected != NULL ? fgi_json_text(expected, BRIEF) : NULL;
+    const fg_status status =
+        fgi_fail(err, FG_EFORMAT, "%s: '%s' is %.100s: expected %.100s%s for model %s", path,
+                 rule->key, is != NULL ? is : "missing",
+                 want != NULL            ? want
+                 : rule->divides != NULL ? "a divisor of "
+                                         : "a value",
+                 want == NULL && rule->divides != NULL ? rule->divides : "", found->row->name);
     fgi_free(is);
     fgi_free(want);
     json_decref(value);
     json_decref(expected);
     return status;
+}
+
+/* Options of transformers that no model here has, with the values that they have without effect. */
+static const fg_config_rule unsupported[] = {
+    {.key = "quantization_config", .expected = "null", .initial = "null"},
+    {.key = "is_encoder_decoder", .expected = "false", .initial = "false"},
+    {.key = "add_cross_attention", .expected = "false", .initial = "false"},
+    {.key = "pruned_heads", .expected = "{}", .initial = "{}"},
+    {.key = "rope_scaling", .expected = "null", .initial = "null"},
+    {.key = "sliding_window", .expected = "null", .initial = "null"},
+    {.key = "partial_rotary_factor", .expected = "1", .initial = "1"},
+    {.key = "rope_parameters.partial_rotary_factor", .expected = "1", .initial = "1"},
+    {.key = NULL},
+};
+
+/* Keys of transformers that do not change what a model computes; "vocab_size" and "num_channels"
+ * are those of the data. */
+static const char no_effect[] =
+    "@(architectures|model_type|torch_dtype|dtype|transformers_version|_*|name_or_path|auto_map|"
+    "id2label|label2id|num_labels|problem_type|finetuning_task|task_specific_params|use_cache|"
+    "use_return_dict|return_dict*|output_*|torchscript|use_bfloat16|tf_legacy_loss|*_token_id|"
+    "tokenizer_class|prefix|vocab_size|initializer_*|layer_scale_init_value|gradient_checkpointing|"
+    "chunk_size_feed_forward|num_channels|image_size|attn_implementation|*max_length|min_length|"
+    "do_sample|early_stopping|num_beam*|temperature|top_k|top_p|typical_p|*_penalty|no_repeat_*|"
+    "encoder_no_repeat_*|bad_words_ids|num_return_sequences|remove_invalid_values|*suppress_tokens|"
+    "n_ctx|summary_*|reorder_and_upcast_attn|max_position_embeddings|directionality|pooler_*|"
+    "encoder_stride|num_stages|out_features|out_indices|stage_names|use_sliding_window|"
+    "max_window_layers|layer_types|rope_theta|pretraining_tp)";
+
+static bool has_key(const fg_config_rule *rules, const char *key)
+{
+    const size_t size = strlen(key);
+    for (const fg_config_rule *r = rules; r != NULL && r->key != NULL; r++)
+        if (strncmp(r->key, key, size) == 0 && (r->key[size] == '\0' || r->key[size] == '.'))
+            return true;
+    return false;
+}
+
+fg_status fgi_published_say_unused(json_t *config, const fgi_published_unused *u, const char *path,
+                                   const fgi_published_say *say, fg_error *err)
+{
+    fgi_buf line = {0};
+    const char *key;
+    json_t *value;
+    json_object_foreach(config, key, value)
+    {
+        const bool is_off = json_is_null(value) || (json_is_false(value) && key[0] == 'd') ||
+                            (json_is_number(value) && json_number_value(value) == 0);
+        if (is_off || has_key(u->rules, key) || has_key(unsupported, key) ||
+            fnmatch(u->no_effect, key, FNM_EXTMATCH) == 0)
+            continue;
+        char *text = fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+        const bool is_usual = text != NULL && fgi_is_one_of(text, u->usual);
+        if (!is_usual)
+            fgi_buf_printf(&line, "%s %s %.40s", line.size > 0 ? "," : "not used:", key,
+                           text != NULL ? text : "");
+        fgi_free(text);
+    }
+    fg_status status = FG_OK;
+    if (line.size > 0)
+        status = fgi_published_say_line(path, fgi_buf_text(&line), u->instead, say, err);
+    fgi_buf_fini(&line);
+    return status;
+}
+
+/* What changes the computation in a way that the model does not have. */
+static fg_status check_unsupported(choice found, json_t *config, const char *path, fg_error *err)
+{
+    for (const fg_config_rule *r = unsupported; r->key != NULL; r++) {
+        found.misfit = r;
+        if (!has_key(found.form->rules, r->key) && !fits(config, found.form, r))
+            return refuse(&found, config, path, err);
+    }
+    return FG_OK;
 }
 
 /* timm's arguments of the model, of which a form must list each, except those that the data
@@ -299,8 +410,10 @@ static fg_status set_options(fgi_config *c, const choice *found, json_t *config,
             continue;
         json_t *value = value_of(config, r);
         char *text = fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-        const fg_status status =
+        fg_status status =
             text != NULL ? set_option(c, r->option, text, path, line, err) : fgi_no_memory(err);
+        if (status == FG_EINVAL && strncmp(err->message, "model.", 6) == 0)
+            status = fgi_context(err, status, "%s: '%s'", path, r->key);
         fgi_free(text);
         json_decref(value);
         FGI_TRY(status);
@@ -323,12 +436,18 @@ static fg_status set_model(fgi_config *c, json_t *config, const char *path,
     if (found.misfit->key != NULL)
         return refuse(&found, config, path, err);
     FGI_TRY(check_arguments(&found, config, path, err));
+    if (found.form->type != NULL)
+        FGI_TRY(check_unsupported(found, config, path, err));
     fgi_buf_printf(&line, "%s: model %s", path, found.row->name);
     fg_status status = set_options(c, &found, config, path, &line, err);
     if (status == FG_OK)
         status = fgi_buf_status(&line, err);
     if (status == FG_OK)
         say->line(say->self, line.data);
+    const fgi_published_unused unused = {found.form->rules, no_effect, "",
+                                         "set model.* options instead"};
+    if (status == FG_OK && found.form->type != NULL)
+        status = fgi_published_say_unused(config, &unused, path, say, err);
     fgi_buf_fini(&line);
     return status;
 }
@@ -350,6 +469,29 @@ fg_status fgi_published_fetch(fgi_config *c, const fgi_published_say *say, fg_er
     return FG_OK;
 }
 
+/* A configuration alone is a model with random weights; files with other names are a mistake. */
+static fg_status without_weights(const char *folder, const fgi_published_say *say, fg_error *err)
+{
+    const struct dirent *entry;
+    fg_status status = FG_OK;
+    fgi_buf line = {0};
+    DIR *files = opendir(folder);
+    while (files != NULL && (entry = fgi_folder_next(&files)) != NULL)
+        if (status == FG_OK &&
+            fgi_ends_in_one_of(entry->d_name, ".safetensors|.bin|.pt|.pth|.h5|.msgpack|.gguf"))
+            status = fgi_fail(err, FG_ENOTFOUND,
+                              "%s: has '%.80s', but no model.safetensors or "
+                              "model.safetensors.index.json\nmodel.weights=PATH loads another "
+                              "file, model.weights=\"\" starts with random weights",
+                              folder, entry->d_name);
+    FGI_TRY(status);
+    fgi_buf_printf(&line, "%s: no weights: they are random (model.weights gives some)", folder);
+    if (!line.failed)
+        say->line(say->self, line.data);
+    fgi_buf_fini(&line);
+    return FG_OK;
+}
+
 fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_error *err)
 {
     char path[FGI_PATH_BYTES];
@@ -366,7 +508,9 @@ fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_er
     const fg_status status = set_model(c, config, path, say, err);
     json_decref(config);
     FGI_TRY(status);
-    if (c->model.weights != NULL || !fg_ckpt_is_published(folder))
+    if (c->model.weights != NULL)
         return FG_OK;
+    if (!fg_ckpt_is_published(folder))
+        return without_weights(folder, say, err);
     return fgi_config_set(c, "model.weights", folder, path, err);
 }

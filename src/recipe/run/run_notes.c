@@ -83,12 +83,67 @@ void fgi_run_explain_paths(const fg_recipe *r, fg_error *err)
     }
 }
 
+/* How many tensors of the file a model with default options has, under any published name; its
+ * number of variables. */
+static size_t count_matching(const fg_model_entry *row, const fg_ckpt *ckpt, size_t *out_variables)
+{
+    fg_module *root = NULL;
+    fg_load_report report = {0};
+    size_t unknown = fg_ckpt_count(ckpt);
+    const fg_type image = {FG_F32, 3, {224, 224, 3}}, tokens = {FG_S32, 1, {8}};
+    const fg_type series = {FG_F32, 2, {8, 1}}, values = {FG_F32, 1, {64}};
+    const fg_model_options o = {.entry = row,
+                                .input = row->takes_images   ? image
+                                         : row->takes_tokens ? tokens
+                                         : row->takes_series ? series
+                                                             : values,
+                                .outputs = 10,
+                                .per_token = row->takes_tokens};
+    const fg_load_options any = {.model = row};
+    if (fg_module_create(NULL, 0, &root, NULL) == FG_OK && fg_model_create(root, &o) != NULL &&
+        fg_module_load(root, fg_ckpt_path(ckpt), &any, &report, NULL) != FG_ENOMEM)
+        unknown = report.counts[FG_LOAD_UNEXPECTED];
+    *out_variables = report.entry_count;
+    fg_load_report_fini(&report);
+    fg_module_destroy(root);
+    return fg_ckpt_count(ckpt) - unknown;
+}
+
+/* The model that has most of the tensors, at least half, and no more variables than another one
+ * with as many; NULL: none. */
+static const char *look_alike(const fg_recipe *r)
+{
+    const fg_registry *registry = r->c->registry;
+    const char *best = NULL;
+    size_t most = 0, least = 0, variables = 0;
+    for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_MODEL); i++) {
+        const fg_entry *row = fg_registry_at(registry, FG_REGISTRY_MODEL, i);
+        const size_t count =
+            count_matching((const fg_model_entry *)row, r->origin.ckpt, &variables);
+        if (2 * count < fg_ckpt_count(r->origin.ckpt) || count < most ||
+            (count == most && variables >= least))
+            continue;
+        best = row->name;
+        most = count;
+        least = variables;
+    }
+    return best;
+}
+
 void fgi_run_explain_weights(const fg_recipe *r, fg_error *err)
 {
-    const size_t used = strlen(err->message);
+    size_t used = strlen(err->message);
     const char *path = r->is_start && r->origin.ckpt != NULL ? fg_ckpt_path(r->origin.ckpt) : NULL;
     if (path == NULL || (err->status != FG_ESHAPE && err->status != FG_EFORMAT) ||
-        strncmp(err->message, path, strlen(path)) != 0 || strstr(err->message, "the file has "))
+        strncmp(err->message, path, strlen(path)) != 0)
+        return;
+    const bool is_foreign = fg_ckpt_state_json(r->origin.ckpt) == NULL;
+    const char *like = is_foreign && r->task.model_entry != NULL ? look_alike(r) : NULL;
+    if (like != NULL && strcmp(like, r->task.model_entry->entry.name) != 0)
+        (void)fgi_snprintf(err->message + used, sizeof(err->message) - used,
+                           "\nits tensors have the names of model %s", like);
+    used = strlen(err->message);
+    if (strstr(err->message, "the file has ") != NULL)
         return;
     (void)fgi_snprintf(err->message + used, sizeof(err->message) - used,
                        "\nto load the rest: model.weights_skip leaves variables out by name, "

@@ -25,6 +25,8 @@ typedef struct pieces {
     int count;                     /* 0: none */
 } pieces;
 
+static const fg_load_options strict; /* those of a checkpoint */
+
 /* Everything that a report owns is in one of these blocks. */
 typedef struct matching {
     const fg_ckpt *ckpt;
@@ -58,6 +60,9 @@ static fg_status missing(const char *path, const char *name, const fg_type *expe
                     fg_type_format(expected, want, sizeof want));
 }
 
+#define QUANTIZED                                                                                  \
+    "\nintegers are quantized weights, which are not supported: expected f32, bf16 or f16"
+
 static const char *type_text(const fg_tensor_info *info, char *text, size_t size)
 {
     return info->stored != NULL ? info->stored : fg_type_format(&info->type, text, size);
@@ -70,7 +75,9 @@ static fg_status mismatched(const char *path, const char *name, const fg_tensor_
     return fgi_fail(
         err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model%s", path, name,
         type_text(found, have, sizeof have), fg_type_format(expected, want, sizeof want),
-        found->stored != NULL ? "\nthis dtype or rank is not supported: convert the tensor" : "");
+        found->stored != NULL ? "\nthis dtype or rank is not supported: convert the tensor"
+        : fg_dtype_is_float(expected->dtype) && !fg_dtype_is_float(found->type.dtype) ? QUANTIZED
+                                                                                      : "");
 }
 
 /* Sets the variable from the tensor with that name; `path` is for messages. */
@@ -100,6 +107,17 @@ static size_t model_tensors(const fg_ckpt *ckpt)
 static const char *prefix_of(const matching *p)
 {
     return p->options->prefix != NULL ? p->options->prefix : "";
+}
+
+/* Bytes of the prefixes with which the name begins: that of the options, and of a form. */
+static size_t prefix_size(const matching *p, const char *name)
+{
+    const fg_published *form = p->options->model != NULL ? p->options->model->published : NULL;
+    const size_t before = strlen(prefix_of(p));
+    for (; form != NULL && form->architecture != NULL; form++)
+        if (form->prefix != NULL && strncmp(name + before, form->prefix, strlen(form->prefix)) == 0)
+            return before + strlen(form->prefix);
+    return before;
 }
 
 static bool is_skipped(const matching *p, const char *name)
@@ -327,18 +345,55 @@ static fg_status nothing_fits(const matching *p, fg_error *err)
     return status;
 }
 
+/* A tensor that nothing uses and whose name, without the prefixes, is close; NULL: none. */
+static const char *nearest_tensor(const matching *p, const char *name)
+{
+    const char **names = fgi_calloc(p->counts[FG_LOAD_UNEXPECTED] + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; names != NULL && i < p->count; i++)
+        if (p->entries[i].outcome == FG_LOAD_UNEXPECTED)
+            names[count++] = p->entries[i].name + prefix_size(p, p->entries[i].name);
+    const char *found = fgi_nearest(name, names, count);
+    fgi_free((void *)names);
+    return found;
+}
+
+/* A tensor whose name is a prefix and this one; NULL: none. */
+static const char *prefixed_tensor(const matching *p, const char *name)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const char *found = p->entries[i].name;
+        if (p->entries[i].outcome == FG_LOAD_UNEXPECTED && fgi_ends_with(found, name) &&
+            strlen(found) > strlen(name))
+            return found;
+    }
+    return NULL;
+}
+
+static fg_status missing_variable(const matching *p, const fg_load_entry *entry, fg_error *err)
+{
+    const fg_status status = missing(p->path, entry->name, &entry->expected, err);
+    const char *whole = prefixed_tensor(p, entry->name), *near = nearest_tensor(p, entry->name);
+    if (err == NULL || (whole == NULL && near == NULL))
+        return status;
+    const fg_error why = *err;
+    if (whole == NULL)
+        return fgi_fail(err, status, "%s; it has '%s'", why.message, near);
+    return fgi_fail(err, status, "%s; it has '%s': the prefix '%.*s' is not given", why.message,
+                    whole, (int)(strlen(whole) - strlen(entry->name)), whole);
+}
+
 static fg_status check(const matching *p, fg_error *err)
 {
     const fg_load_options *o = p->options;
     const size_t variables = p->count - p->counts[FG_LOAD_UNEXPECTED];
     FGI_TRY(check_patterns(p, err));
     if (variables > 0 && p->counts[FG_LOAD_MISSING] == variables)
-        return o->allow_missing || *prefix_of(p) != '\0'
-                   ? nothing_fits(p, err)
-                   : missing(p->path, p->entries[0].name, &p->entries[0].expected, err);
+        return o->allow_missing || *prefix_of(p) != '\0' ? nothing_fits(p, err)
+                                                         : missing_variable(p, &p->entries[0], err);
     const fg_load_entry *entry = first_of(p, FG_LOAD_MISSING);
     if (entry != NULL && !o->allow_missing)
-        return missing(p->path, entry->name, &entry->expected, err);
+        return missing_variable(p, entry, err);
     entry = first_of(p, FG_LOAD_MISMATCHED);
     if (entry != NULL && !o->allow_mismatch)
         return mismatched(p->path, entry->name, tensor_of(p, entry), &entry->expected, err);
@@ -461,6 +516,41 @@ static fg_status set_joined(const matching *p, fg_variable *variable, const piec
     return status;
 }
 
+/* The first element that is NaN or infinite, whose exponent is all ones; SIZE_MAX: none. */
+static size_t first_infinite(const fg_tensor_info *info, const unsigned char *data)
+{
+    const fg_dtype dtype = info->type.dtype;
+    const size_t size = fg_dtype_size(dtype);
+    const unsigned high = dtype == FG_F16 ? 0x7c : 0x7f;
+    const unsigned low = dtype == FG_F16 ? 0 : dtype == FG_F64 ? 0xf0 : 0x80;
+    if (!fg_dtype_is_float(dtype))
+        return SIZE_MAX;
+    for (size_t i = 0; i < info->size_bytes; i += size)
+        if ((data[i + size - 1] & high) == high && (data[i + size - 2] & low) == low)
+            return i / size;
+    return SIZE_MAX;
+}
+
+/* Training from such weights diverges at once. */
+static void warn_of_infinite(const matching *p)
+{
+    const char *name = NULL;
+    size_t first = 0, count = 0;
+    for (size_t i = 0; p->options != &strict && i < p->count; i++)
+        for (int k = 0; k < p->of[i].parts.count && p->entries[i].outcome == FG_LOAD_DONE; k++) {
+            const fg_tensor_info *info = fg_ckpt_info(p->ckpt, p->of[i].parts.tensor[k]);
+            const size_t at = first_infinite(info, fg_ckpt_data(p->ckpt, p->of[i].parts.tensor[k]));
+            first = at != SIZE_MAX && count == 0 ? at : first;
+            name = at != SIZE_MAX && count == 0 ? info->name : name;
+            count += at != SIZE_MAX;
+        }
+    if (count > 0)
+        fgi_log(FG_LOG_WARNING,
+                "%s: %zu tensor%s with values that are NaN or infinite: element %zu of '%s' is the "
+                "first",
+                p->path, count, fgi_s((int64_t)count), first, name);
+}
+
 static fg_status set_all(const matching *p, fg_error *err)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -475,13 +565,14 @@ static fg_status set_all(const matching *p, fg_error *err)
 fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
                            const fg_load_options *options, fg_load_report *report, fg_error *err)
 {
-    static const fg_load_options strict;
     matching p = {.ckpt = ckpt, .path = path, .options = options != NULL ? options : &strict};
     fg_status status;
     FGI_DONE(match_all(&p, module, err));
     status = check(&p, err);
     if (report != NULL && fill_report(&p, status == FG_OK, report, NULL) != FG_OK)
         status = fgi_no_memory(err);
+    if (status == FG_OK)
+        warn_of_infinite(&p);
     if (status == FG_OK)
         status = set_all(&p, err);
 done:
@@ -630,220 +721,5 @@ fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, co
             "state variables of the module that it does not contain keep their initial values",
             &missing);
     warn_of(path, "state variables in it that the module does not have are ignored", &extra);
-    return status;
-}
-
-/* ---- files of loops without a Trainer -------------------------------------------------------- */
-
-/* ---- saving ---------------------------------------------------------------------------------- */
-
-/* The number of steps done. */
-static int64_t steps_done(const fg_optimizer *optimizer)
-{
-    if (optimizer != NULL && optimizer->part_count > 0) /* they may be updated one by one */
-        optimizer = optimizer->parts[0];
-    if (optimizer == NULL || !optimizer->place.has_run)
-        return 0;
-    return optimizer->place.step_now + (optimizer->place.has_begun ? 0 : 1);
-}
-
-/* The frozen parameters as a JSON list; fgi_buf_fini(out). */
-static fg_status frozen_text(const fg_optimizer *optimizer, fgi_buf *out, fg_error *err)
-{
-    json_t *list = json_array();
-    bool ok = list != NULL;
-    for (size_t i = 0; optimizer != NULL && i < fg_optimizer_parameter_count(optimizer); i++) {
-        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
-        if (!fg_variable_is_trainable(parameter))
-            ok = ok && json_array_append_new(list, json_string(fg_variable_name(parameter))) == 0;
-    }
-    ok = ok && fgi_json_write(list, JSON_COMPACT, out);
-    json_decref(list);
-    fgi_buf_putc(out, '\0');
-    return ok ? fgi_buf_status(out, err) : fgi_no_memory(err);
-}
-
-fg_status fg_module_save(const fg_module *module, const char *path, fg_error *err)
-{
-    fgi_host_copy copy = {0};
-    fg_status status;
-    if (module == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_module_save: no module");
-    FGI_TRY(fg_module_error(module, err));
-    FGI_DONE(fgi_host_copy_init(&copy, module, NULL, 0, err));
-    FGI_DONE(fgi_host_copy_model(&copy, module, err));
-    FGI_DONE(fgi_host_copy_await(&copy, err));
-    FGI_DONE(fgi_host_copy_turn(&copy, err));
-    FGI_DONE(fg_safetensors_write(path, copy.tensors, copy.count, NULL, err));
-done:
-    fgi_host_copy_fini(&copy);
-    return status;
-}
-
-fg_status fg_optimizer_save(const fg_optimizer *optimizer, const char *path, fg_error *err)
-{
-    fgi_host_copy copy = {0};
-    fgi_buf frozen = {0};
-    fg_status status;
-    char steps[24];
-    if (optimizer == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_optimizer_save: no optimizer");
-    (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
-    FGI_DONE(frozen_text(optimizer, &frozen, err));
-    const char *const metadata[] = {FGI_STEP_KEY, steps, FGI_FROZEN_META, frozen.data, NULL};
-    FGI_DONE(fgi_host_copy_init(&copy, NULL, optimizer, 0, err));
-    FGI_DONE(fgi_host_copy_optimizer(&copy, optimizer, err));
-    FGI_DONE(fgi_host_copy_await(&copy, err));
-    FGI_DONE(fgi_host_copy_turn(&copy, err));
-    FGI_DONE(fg_safetensors_write(path, copy.tensors, copy.count, metadata, err));
-done:
-    fgi_buf_fini(&frozen);
-    fgi_host_copy_fini(&copy);
-    return status;
-}
-
-static fg_status gather(fgi_host_copy *copy, const fg_module *module, const fg_optimizer *optimizer,
-                        fg_error *err)
-{
-    FGI_TRY(fgi_host_copy_init(copy, module, optimizer, 0, err));
-    FGI_TRY(fgi_host_copy_model(copy, module, err));
-    if (optimizer != NULL)
-        FGI_TRY(fgi_host_copy_optimizer(copy, optimizer, err));
-    FGI_TRY(fgi_host_copy_state(copy, module, err));
-    FGI_TRY(fgi_host_copy_await(copy, err));
-    return fgi_host_copy_turn(copy, err);
-}
-
-fg_status fg_training_save(const char *path, const fg_module *module, const fg_optimizer *optimizer,
-                           const fg_training_options *options, fg_error *err)
-{
-    static const fg_training_options none;
-    const fg_training_options *o = options != NULL ? options : &none;
-    const fg_client_info *info = o->client != NULL ? fg_client_info_of(o->client) : NULL;
-    fgi_host_copy copy = {0};
-    fgi_buf frozen = {0};
-    fg_status status;
-    char steps[24];
-    if (module == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_training_save: no module");
-    FGI_TRY_RESERVED(fg_training_options, options, err);
-    FGI_TRY(fg_module_error(module, err));
-    (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
-    FGI_DONE(frozen_text(optimizer, &frozen, err));
-    const char *const metadata[] = {FGI_STEP_KEY, steps, FGI_FROZEN_META, frozen.data, NULL};
-    FGI_DONE(gather(&copy, module, optimizer, err));
-    const fg_ckpt_content content = {.model = copy.tensors,
-                                     .model_count = copy.model_count,
-                                     .state = copy.tensors + copy.model_count,
-                                     .state_count = copy.count - copy.model_count,
-                                     .state_json = o->state_json,
-                                     .process_index = info != NULL ? info->process_index : 0,
-                                     .process_count = info != NULL ? info->process_count : 1,
-                                     .attachments = o->attachments,
-                                     .attachment_count = o->attachment_count,
-                                     .metadata = metadata};
-    FGI_DONE(fg_ckpt_save(path, &content, err));
-done:
-    fgi_buf_fini(&frozen);
-    fgi_host_copy_fini(&copy);
-    return status;
-}
-
-/* ---- loading --------------------------------------------------------------------------------- */
-
-fg_status fg_module_load(fg_module *module, const char *path, const fg_load_options *options,
-                         fg_load_report *report, fg_error *err)
-{
-    fg_ckpt *ckpt = NULL;
-    if (report != NULL)
-        *report = (fg_load_report){0};
-    if (module == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_module_load: no module");
-    FGI_TRY(fg_module_error(module, err));
-    FGI_TRY_RESERVED(fg_load_options, options, err);
-    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
-    const fg_status status = fgi_weights_load(module, ckpt, path, options, report, err);
-    fg_ckpt_close(ckpt);
-    return status;
-}
-
-/* Reads the number of steps (-1: not recorded) and the frozen parameters (a new reference or NULL)
- * from the file's metadata, or from the Trainer's state.json. */
-static int64_t look_up(const fg_ckpt *ckpt, const char *path, json_t **out_frozen)
-{
-    int64_t steps = -1;
-    json_t *root = NULL, *frozen = NULL;
-    const char *text = fg_ckpt_metadata(ckpt, FGI_STEP_KEY), *state = fg_ckpt_state_json(ckpt);
-    const char *list = fg_ckpt_metadata(ckpt, FGI_FROZEN_META);
-    if (state != NULL && fgi_json_parse(path, 0, state, strlen(state), &root, NULL) == FG_OK &&
-        json_is_integer(json_object_get(root, "step")))
-        steps = json_integer_value(json_object_get(root, "step"));
-    if (list == NULL)
-        frozen = json_incref(json_object_get(root, FGI_FROZEN_KEY));
-    else if (fgi_json_parse(path, 0, list, strlen(list), &frozen, NULL) != FG_OK)
-        frozen = NULL;
-    if (text != NULL && !fgi_parse_i64(fgi_str_of(text), &steps))
-        steps = -1;
-    json_decref(root);
-    *out_frozen = frozen;
-    return steps;
-}
-
-static fg_status load_optimizer(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
-                                int64_t *out_steps, fg_error *err)
-{
-    const bool is_folder = fg_ckpt_state_json(ckpt) != NULL;
-    json_t *frozen = NULL;
-    fg_status status;
-    *out_steps = look_up(ckpt, path, &frozen);
-    if (*out_steps < 0)
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s: does not contain the number of steps", path));
-    FGI_DONE(fgi_optimizer_load(optimizer, ckpt, path, is_folder ? FG_CKPT_STATE : FG_CKPT_MODEL,
-                                frozen, err));
-    fg_optimizer_begin_step(optimizer, *out_steps);
-done:
-    json_decref(frozen);
-    return status;
-}
-
-fg_status fg_optimizer_load(fg_optimizer *optimizer, const char *path, fg_error *err)
-{
-    fg_ckpt *ckpt = NULL;
-    int64_t steps;
-    if (optimizer == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_optimizer_load: no optimizer");
-    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
-    const fg_status status = load_optimizer(optimizer, ckpt, path, &steps, err);
-    fg_ckpt_close(ckpt);
-    return status;
-}
-
-fg_status fg_training_load(const char *path, fg_module *module, fg_optimizer *optimizer,
-                           int64_t *out_step, fg_error *err)
-{
-    fg_ckpt *ckpt = NULL;
-    fg_status status;
-    int64_t steps = 0;
-    json_t *frozen = NULL;
-    if (module == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_training_load: no module");
-    FGI_TRY(fg_module_error(module, err));
-    FGI_TRY(fg_ckpt_open(path, NULL, &ckpt, err));
-    if (fg_ckpt_state_json(ckpt) == NULL)
-        FGI_DONE(fgi_fail(err, FG_EINVAL,
-                          "%s: is a file of weights, not a checkpoint to continue from\n"
-                          "fg_module_load reads it",
-                          path));
-    FGI_DONE(fgi_weights_load(module, ckpt, path, NULL, NULL, err));
-    FGI_DONE(fgi_module_state_load(module, ckpt, path, err));
-    if (optimizer != NULL)
-        FGI_DONE(load_optimizer(optimizer, ckpt, path, &steps, err));
-    else
-        steps = look_up(ckpt, path, &frozen);
-    if (out_step != NULL)
-        *out_step = steps;
-done:
-    json_decref(frozen);
-    fg_ckpt_close(ckpt);
     return status;
 }
