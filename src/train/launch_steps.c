@@ -15,6 +15,8 @@ enum {
     MEASURED_STEPS = 64,     /* before the choice */
     MOST_CHOSEN = 64,        /* steps */
     MOST_BYTES = 64 << 20,   /* of the batches of a launch */
+    FIRST_LAUNCH = 8,        /* steps of the first one of an epoch */
+    GROWTH = 4,              /* launches by the number of steps before them in the epoch */
     WORTHWHILE_PERCENT = 10, /* of a step's time that launches take */
     LEFT_PERCENT = 5         /* of the rest of its time that they may take then */
 };
@@ -30,6 +32,8 @@ int64_t fgi_steps_to_launch(const fg_trainer *trainer)
     int64_t steps = fgi_stage_launch_most(trainer->stage[FGI_TRAIN]);
     if (step == 0) /* its loss is the reference of divergence.c */
         return 1;
+    /* The devices are idle when an epoch begins: few batches are needed to start them. */
+    steps = smaller(steps, FIRST_LAUNCH + GROWTH * trainer->cursor.epoch_batches);
     for (size_t i = 0; i < sizeof every / sizeof every[0]; i++)
         if (every[i] > 0)
             steps = smaller(steps, every[i] - step % every[i]);

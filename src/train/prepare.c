@@ -229,6 +229,19 @@ static fg_status build(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 
 /* ---- loader ---------------------------------------------------------------------------------- */
 
+/* How many batches the loader prepares: more of small ones, which a launch uses many of. */
+static int slots_of(const fgi_stage_spec *spec)
+{
+    enum { MOST_BYTES = 1 << 20 };
+    int64_t bytes = 1;
+    for (int f = 0; f < spec->field_count; f++)
+        bytes += (int64_t)fg_type_bytes(&spec->field_type[f]);
+    const int64_t fitting = MOST_BYTES / bytes;
+    return fitting < FGI_SLOTS        ? FGI_SLOTS
+           : fitting < FGI_MOST_SLOTS ? (int)fitting
+                                      : FGI_MOST_SLOTS;
+}
+
 static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
                              const fgi_stage_spec *spec, fg_loader **out, fg_error *err)
 {
@@ -242,7 +255,7 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
         .shuffle_buffer = spec->shuffle_buffer,
         .run_ahead = is_train,
         .workers = spec->workers,
-        .prefetch = FGI_SLOTS,
+        .prefetch = slots_of(spec),
         .epoch = is_train ? trainer->cursor.epoch : 0,
         .position = is_train ? trainer->cursor.position : 0,
     };

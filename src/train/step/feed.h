@@ -14,7 +14,8 @@
 
 /* ---- launches (feed.c) ----------------------------------------------------------------------- */
 
-enum { FGI_SLOTS = FGI_IN_FLIGHT + 3 }; /* batch buffers of a loader */
+/* Batch buffers of a loader; the most that it has of small batches. */
+enum { FGI_SLOTS = FGI_IN_FLIGHT + 3, FGI_MOST_SLOTS = 64 };
 
 typedef struct fgi_feed fgi_feed;
 
