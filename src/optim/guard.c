@@ -391,6 +391,19 @@ static fg_tensor step_number(const fg_update *u)
     return fg_add(fg_cast(u->step, FG_F32), number_of(u->trace, 1));
 }
 
+/* Whether the step is bad and no part before has counted it. */
+static fg_tensor newly_bad(const fg_update *u)
+{
+    fgi_guard *watch = &u->optimizer->whole->guard;
+    const fg_tensor seen = watch->counted;
+    const bool is_seen =
+        seen.handle != 0 && fgi_tensor_dead(seen) == NULL && fg_tensor_trace(seen) == u->trace;
+    if (u->optimizer->whole == u->optimizer)
+        return u->is_bad;
+    watch->counted = is_seen ? fg_or(seen, u->is_bad) : u->is_bad;
+    return is_seen ? fg_and(u->is_bad, fg_not(seen)) : u->is_bad;
+}
+
 /* If only bad steps are counted, a single small loop increments the count and notes the first. */
 static void count_bad(const fg_update *u)
 {
@@ -403,7 +416,7 @@ static void count_bad(const fg_update *u)
     const fg_tensor is_first = fg_cast(fg_and(fg_eq(place, first), is_unset), FG_F32);
     const fg_tensor more =
         fg_add(fg_cast(fg_eq(place, bad), FG_F32), fg_mul(is_first, step_number(u)));
-    fg_assign(health, fg_add(before, fg_mul(more, fg_cast(u->is_bad, FG_F32))));
+    fg_assign(health, fg_add(before, fg_mul(more, fg_cast(newly_bad(u), FG_F32))));
 }
 
 /* The same where the other values are written too. */
@@ -425,7 +438,7 @@ static void write_health(const fg_update *u)
     fg_tensor now[FGI_HEALTH], parts[FGI_HEALTH];
     for (int i = 0; i < FGI_HEALTH; i++)
         now[i] = zero;
-    now[FGI_HEALTH_BAD] = fg_add(element(before, FGI_HEALTH_BAD), fg_cast(u->is_bad, FG_F32));
+    now[FGI_HEALTH_BAD] = fg_add(element(before, FGI_HEALTH_BAD), fg_cast(newly_bad(u), FG_F32));
     if (u->counts)
         now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_maximum(u->moving, number_of(u->trace, 1)));
     if (is_later)

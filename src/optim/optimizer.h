@@ -79,6 +79,7 @@ typedef struct fgi_guard {
     fg_variable *scale, *streak; /* f32[], s32[]: loss scale, good steps since it last changed */
     fg_scalar growth, backoff, interval;
     fg_variable *health; /* f32[FGI_HEALTH] */
+    fg_tensor counted;   /* bool[]: a part updated before in this step has a bad gradient */
     bool detects;        /* detect anomalies: skip bad steps, report the first */
     fg_scalar number;    /* s32: step number, starting at 1; read if anomalies are detected */
     bool rounds_stochastically;

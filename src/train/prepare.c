@@ -421,6 +421,19 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage,
     return stage->sums == NULL ? fgi_stage_clear_sums(stage, err) : FG_OK;
 }
 
+/* Those of training come first, and the others are in addition to them. */
+static fg_status choose_resident(const fg_client *client, fgi_stage_kind kind,
+                                 const fg_fit_data *data, bool *out, fg_error *err)
+{
+    bool is_beside = false;
+    if (kind == FGI_PREDICT) /* such data are read once */
+        return FG_OK;
+    if (kind != FGI_TRAIN && data->train != NULL && data->resident == FG_RESIDENT_AUTO)
+        FGI_TRY(fgi_resident_choose(client, data->train, data->resident, 0, &is_beside, err));
+    return fgi_resident_choose(client, data_of(kind, data), data->resident,
+                               is_beside ? fgi_resident_bytes(data->train) : 0, out, err);
+}
+
 /* Describes the stage for these data, and checks it; nothing is opened. */
 static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind,
                                   const fg_fit_data *data, fgi_stage_spec *out, fg_error *err)
@@ -442,9 +455,7 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
                         "trainer.limit_val_batches: expected at least one batch, got 0");
     FGI_TRY(fgi_fit_data_complete(data, &own, err));
     bool is_resident = false;
-    if (kind != FGI_PREDICT) /* such data are read once */
-        FGI_TRY(fgi_resident_choose(trainer->client, data_of(kind, data), data->resident,
-                                    &is_resident, err));
+    FGI_TRY(choose_resident(trainer->client, kind, data, &is_resident, err));
     *out = describe(kind, &own, is_resident, batch_size);
     out->trainable = trainable_mark(trainer, kind);
     out->launch_steps = launch_steps(trainer, kind);

@@ -201,11 +201,82 @@ static void mistakes_are_named(void **state)
             "bad.txt: byte 3 of the text is not UTF-8");
 }
 
+static char said[2048];
+
+static void keep_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level;
+    (void)snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", line);
+}
+
+/* Token 300 would be read as the last one that the model has. */
+static void tokens_of_arrays_are_checked(void **state)
+{
+    static const struct {
+        const char *const overrides[3];
+        size_t count;
+        const char *says, *message;
+    } rows[] = {
+        {{"model.name=lstm"},
+         1,
+         "model lstm reads the samples, s32[2], as indices of 256 tokens (model.vocabulary)",
+         "sample 1 has token 300: expected 0 to 255 (model.vocabulary)"},
+        {{"model.name=bert", "model.vocabulary=300", "model.width=4"},
+         2,
+         "",
+         "sample 1 has token 300: expected 0 to 299"},
+    };
+    static const int32_t x[8][2] = {{1, 2}, {3, 300}}, y[8] = {0, 1};
+    fg_error unused;
+    (void)state;
+    fgt_ok(fg_npy_write("x.npy", &(fg_type){FG_S32, 2, {8, 2}}, x, &unused));
+    fgt_ok(fg_npy_write("y.npy", &(fg_type){FG_S32, 1, {8}}, y, &unused));
+    write_file("arrays.yaml", "data: {format: npy, x: x.npy, y: y.npy, val_fraction: 0}\n"
+                              "trainer: {accelerator: cpu, max_steps: 1, run_dir: arrays}\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_recipe *recipe = NULL;
+        const fg_recipe_options o = {.config = "arrays.yaml",
+                                     .overrides = rows[i].overrides,
+                                     .override_count = rows[i].count,
+                                     .message = keep_line};
+        const fg_recipe_command fit = {.kind = FG_RECIPE_FIT};
+        said[0] = '\0';
+        fgt_ok(fg_recipe_open(&o, &fit, &recipe, &err));
+        assert_int_not_equal(fg_recipe_run(recipe, &err), FG_OK);
+        if (strstr(err.message, rows[i].message) == NULL || strstr(said, rows[i].says) == NULL)
+            fail_msg("'%s' is not in '%s', or '%s' in '%s'", rows[i].message, err.message,
+                     rows[i].says, said);
+        fg_recipe_close(recipe);
+    }
+}
+
+/* Its loss says classification, but the samples are tokens. */
+static void a_loss_of_classes_trains_a_language_model(void **state)
+{
+    const char *const overrides[] = {"loss.name=focal", "trainer.max_steps=1",
+                                     "trainer.run_dir=focal"};
+    const fg_recipe_options o = {
+        .config = "run.yaml", .overrides = overrides, .override_count = 3, .message = keep_line};
+    fg_recipe *recipe = NULL;
+    (void)state;
+    said[0] = '\0';
+    write_file("t.json", tokenizer);
+    write_file("train.txt", "abcdefgabcdefgabcdefgabcdefgabcdefg");
+    write_file("val.txt", "abcdefgabcdefgabcdefgabcdefgabcdefg");
+    fgt_ok(fg_recipe_open(&o, &(fg_recipe_command){.kind = FG_RECIPE_FIT}, &recipe, &err));
+    fgt_ok(fg_recipe_run(recipe, &err));
+    assert_non_null(strstr(said, "task: language, because the samples are tokens\n"));
+    assert_true(metric(recipe, "val_perplexity") > 1);
+    fg_recipe_close(recipe);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_period_is_learned),
     cmocka_unit_test(a_text_is_continued),
     cmocka_unit_test(texts_depend_on_the_seed_only),
     cmocka_unit_test(classes_of_texts_are_learned),
+    cmocka_unit_test(a_loss_of_classes_trains_a_language_model),
+    cmocka_unit_test(tokens_of_arrays_are_checked),
     cmocka_unit_test(mistakes_are_named),
 };
 

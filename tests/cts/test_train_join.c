@@ -352,6 +352,37 @@ static fg_tensor not_a_number(void *self, fg_step *st, const fg_batch *batch)
     return fg_mean(fake, 0, NULL);
 }
 
+/* The gradients of both parts are NaN. */
+static fg_tensor no_numbers(void *self, fg_step *st, const fg_batch *batch)
+{
+    const gan *g = self;
+    const fg_tensor noise = forward(&g->generator, fg_batch_field(batch, "noise"));
+    const fg_tensor fake = fg_square(forward(&g->discriminator, noise));
+    const fg_tensor loss = fg_mean(fg_sqrt(fg_neg(fake)), 0, NULL);
+    fg_step_set_loss(st, "discriminator", loss);
+    return loss;
+}
+
+/* The generator is updated in every second step. */
+static void a_bad_step_of_both_parts_is_counted_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static gan model;
+    const fg_task_ops bad = {.build = build, .train_step = no_numbers, .optimizer = optimizer};
+    const fg_task task = {.name = "gan", .self = &model, .ops = &bad};
+    const fg_fit_data data = {.train = points, .batch_size = BATCH};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options o = {
+        .devices = {.accelerator = "cpu", .devices = "1", .cache_dir = cache},
+        .divergence.on_divergence = "ignore",
+        .limits.max_steps = 4};
+    fgt_ok(toy_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 4);
+    fg_trainer_destroy(trainer);
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -408,6 +439,7 @@ static int close_all(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gan_follows_torch_and_resumes),
     cmocka_unit_test(a_part_skips_its_steps),
+    cmocka_unit_test(a_bad_step_of_both_parts_is_counted_once),
     cmocka_unit_test(mistakes_are_named),
 };
 

@@ -120,13 +120,16 @@ static void data_stay_where_they_fit(void **state)
     static const struct {
         long platform, memory;
         fg_resident wanted, expected;
-    } cases[] = {{2, 8 * bytes, FG_RESIDENT_AUTO, true},
-                 {2, 8 * bytes - 8, FG_RESIDENT_AUTO, false},
-                 {2, 8 * bytes - 8, FG_RESIDENT_TRUE, true},
-                 {2, 8 * bytes, FG_RESIDENT_FALSE, false},
-                 {1, 8 * bytes, FG_RESIDENT_AUTO, true},
-                 {0, 8 * bytes, FG_RESIDENT_AUTO, false},
-                 {2, 0, FG_RESIDENT_AUTO, false}};
+        int64_t others;
+    } cases[] = {{2, 8 * bytes, FG_RESIDENT_AUTO, true, 0},
+                 {2, 8 * bytes, FG_RESIDENT_AUTO, false, 1},
+                 {2, 8 * bytes + 8, FG_RESIDENT_AUTO, true, 1},
+                 {2, 8 * bytes - 8, FG_RESIDENT_AUTO, false, 0},
+                 {2, 8 * bytes - 8, FG_RESIDENT_TRUE, true, 0},
+                 {2, 8 * bytes, FG_RESIDENT_FALSE, false, 0},
+                 {1, 8 * bytes, FG_RESIDENT_AUTO, true, 0},
+                 {0, 8 * bytes, FG_RESIDENT_AUTO, false, 0},
+                 {2, 0, FG_RESIDENT_AUTO, false, 0}};
     static const char *const accelerators[] = {"cpu", "cuda", "tpu"};
     fake_control fake = {0};
     fg_dataset *data = images();
@@ -144,7 +147,8 @@ static void data_stay_where_they_fit(void **state)
                                            .plugin_path = FAKE_PATH,
                                            .cache_dir = ""};
         fgt_ok(fg_client_open(&options, &client, &err));
-        fgt_ok(fgi_resident_choose(client, data, cases[i].wanted, &is_resident, &err));
+        fgt_ok(fgi_resident_choose(client, data, cases[i].wanted, cases[i].others, &is_resident,
+                                   &err));
         assert_int_equal(is_resident, cases[i].expected);
         fg_client_close(client);
     }

@@ -83,8 +83,9 @@ static const fg_option data_rows[] = {
     FG_OPTION_ENUM_AS(
         "data.resident", fgi_config, batches.resident, "auto", "auto|true|false", "true",
         "Keep the samples of training and validation on the devices; a batch is then only their "
-        "numbers, and the results are the same. auto: on an accelerator, a dataset in memory that "
-        "takes at most an eighth of the device's memory and whose samples do not vary by epoch. "
+        "numbers, and the results are the same. auto: on an accelerator, datasets in memory that "
+        "together take at most an eighth of the device's memory and whose samples do not vary by "
+        "epoch. "
         "false: upload every batch."),
     KEY("data.scale", data.scale, FLOAT, "auto", "auto|0<..", "0.0625",
         "Factor for the inputs, applied on the device. auto: 1/255 for integers (pixels), 1 for "

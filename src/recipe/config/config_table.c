@@ -55,16 +55,17 @@ static fgi_config_key *add_member(fgi_config_table *t, const fg_option *option, 
 
 /* ---- keys that name a row -------------------------------------------------------------------- */
 
-/* "a: help of a; b, c: help of both." */
+/* "a: help of a; b, c: help of both; d to g: help of four." */
 static void put_entries(fgi_buf *out, const entries *all)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        const bool is_last = i + 1 == all->count;
-        fgi_buf_puts(out, all->at[i]->name);
-        if (!is_last && strcmp(all->at[i]->help, all->at[i + 1]->help) == 0)
-            fgi_buf_puts(out, ", ");
-        else
-            fgi_buf_printf(out, ": %s%s", all->at[i]->help, is_last ? "." : "; ");
+    for (size_t i = 0, end; i < all->count; i = end) {
+        const fg_entry *first = all->at[i];
+        for (end = i + 1; end < all->count && strcmp(first->help, all->at[end]->help) == 0;)
+            end++;
+        fgi_buf_puts(out, first->name);
+        if (end - i > 1)
+            fgi_buf_printf(out, "%s%s", end - i > 2 ? " to " : ", ", all->at[end - 1]->name);
+        fgi_buf_printf(out, ": %s%s", first->help, end == all->count ? "." : "; ");
     }
 }
 

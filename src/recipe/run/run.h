@@ -102,6 +102,10 @@ typedef struct fgi_run_task {
  */
 fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, fgi_run_task *out,
                             fg_error *err);
+/* Checks tokens that no tokenizer has made; says it if a model could read a series instead. Errors:
+ * FG_EINVAL (the model has no such token), those of reading. */
+fg_status fgi_run_task_check_tokens(const fgi_run_task *task, const fgi_run_data *data,
+                                    fg_error *err);
 /* Reads some targets of a regression, so that their variance is not a difference of large sums. */
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err);
 /* Computes loss.class_weight or loss.pos_weight balanced from the labels of the training samples

@@ -306,6 +306,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
     FGI_TRY(open_data(r, err));
     FGI_TRY(fgi_run_task_init(r->c, &r->schema, &r->task, err));
     r->task.owner = r;
+    FGI_TRY(fgi_run_task_check_tokens(&r->task, &r->data, err));
     FGI_TRY(fgi_run_sample_check(r, err));
     fgi_run_task_set_encodings(&r->task, &r->data);
     if (r->kind == FG_RECIPE_FIT)

@@ -327,18 +327,17 @@ fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_r
     const char *task = fgi_run_task_given(c);
     if (strcmp(c->task, "auto") != 0 || fg_dataset_field_count(data->train) < 2)
         return FG_OK;
-    if (strcmp(task, "auto") == 0) {
+    const bool has_tokens = fgi_run_has_tokens(data->train);
+    if (has_tokens && fgi_is_one_of(task, "auto|classification")) { /* by its loss */
+        task = "language";
+        (void)fgi_snprintf(data->inferred, sizeof data->inferred,
+                           "task: language, because the samples are tokens");
+    } else if (strcmp(task, "auto") == 0) {
         const bool is_class = fgi_run_has_classes(data->train);
         const bool is_multilabel = fg_dataset_is_multilabel(data->train);
-        task = fgi_run_has_tokens(data->train) ? "language"
-               : is_class                      ? "classification"
-               : is_multilabel                 ? "multilabel"
-                                               : "regression";
+        task = is_class ? "classification" : is_multilabel ? "multilabel" : "regression";
         if (is_multilabel)
             give_labels(data);
-        else if (fgi_run_has_tokens(data->train))
-            (void)fgi_snprintf(data->inferred, sizeof data->inferred,
-                               "task: language, because the samples are tokens");
         else
             give_reason(is_class, format->files.train_target != NULL, data);
     }

@@ -532,28 +532,82 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     return read_channels(out, "data.std", &c->data.std, &out->std, err);
 }
 
+/* Room for a sample: free_rows, also after a failure. */
+static fg_status make_rows(const fg_dataset *dataset, void *rows[FG_MAX_FIELDS], fg_error *err)
+{
+    for (int i = 0; i < fg_dataset_field_count(dataset); i++)
+        if ((rows[i] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type))) == NULL)
+            return fgi_no_memory(err);
+    return FG_OK;
+}
+
+static void free_rows(void *rows[FG_MAX_FIELDS])
+{
+    for (int i = 0; i < FG_MAX_FIELDS; i++)
+        fgi_free(rows[i]);
+}
+
+/* Whether the tokens of a dataset, of which 64 million are read, are less than `limit`: others would
+ * be read as the last one. */
+static fg_status check_dataset(const fgi_run_task *t, const fg_dataset *dataset, int64_t limit,
+                               fg_error *err)
+{
+    enum { MOST = 1 << 26 };
+    void *rows[FG_MAX_FIELDS] = {NULL};
+    const int64_t length = t->input.dim[0];
+    const int64_t count = dataset != NULL ? fg_dataset_count(dataset) : 0;
+    fg_status status = count > 0 ? make_rows(dataset, rows, err) : FG_OK;
+    for (int64_t i = 0; i < count && i * length < MOST && status == FG_OK; i++) {
+        status = fg_dataset_read(dataset, i, rows, err);
+        for (int64_t k = 0; k < length && status == FG_OK; k++) {
+            const int32_t token = ((const int32_t *)rows[0])[k];
+            if (token < 0 || token >= limit)
+                status = fgi_fail(err, FG_EINVAL,
+                                  "sample %" PRId64 " has token %d: expected 0 to %" PRId64
+                                  " (model.vocabulary)",
+                                  i, (int)token, limit - 1);
+        }
+    }
+    free_rows(rows);
+    return status;
+}
+
+fg_status fgi_run_task_check_tokens(const fgi_run_task *t, const fgi_run_data *data, fg_error *err)
+{
+    char type[96];
+    const bool has_option = fg_option_find(t->model_values, "vocabulary") != NULL;
+    const bool is_text = t->c->data.format != NULL && strcmp(t->c->data.format, "text") == 0;
+    if (is_text || t->is_language || !has_option || !fgi_is_tokens(t->model_entry, &t->input))
+        return FG_OK;
+    const int64_t limit = (int64_t)fg_option_number(t->model_values, "vocabulary");
+    if (t->model_entry->takes_series)
+        fgi_run_say(t->owner, FG_LOG_INFO,
+                    "model %s reads the samples, %s, as indices of %" PRId64
+                    " tokens (model.vocabulary); a series of numbers is f32[steps, values]",
+                    t->model_entry->entry.name, fg_type_format(&t->input, type, sizeof type),
+                    limit);
+    FGI_TRY(check_dataset(t, data->train, limit, err));
+    FGI_TRY(check_dataset(t, data->val, limit, err));
+    return check_dataset(t, data->test, limit, err);
+}
+
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err)
 {
     enum { SAMPLES = 64 };
     void *rows[FG_MAX_FIELDS] = {NULL};
     const int64_t count = fg_dataset_count(dataset);
-    fg_status status = FG_OK;
     if (task->is_classification || task->is_multilabel || task->standardises ||
         task->target.rank != 0 || task->target.dtype != FG_F32 ||
         fg_dataset_field_count(dataset) < 2)
         return FG_OK;
-    for (int i = 0; i < fg_dataset_field_count(dataset) && status == FG_OK; i++) {
-        rows[i] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));
-        status = rows[i] != NULL ? FG_OK : fgi_no_memory(err);
-    }
+    fg_status status = make_rows(dataset, rows, err);
     for (int64_t i = 0; i < SAMPLES && i < count && status == FG_OK; i++) {
         status = fg_dataset_read(dataset, i, rows, err);
         const double value = status == FG_OK ? (double)*(const float *)rows[1] : 0;
         task->target_center +=
             isfinite(value) ? value / (double)(count < SAMPLES ? count : SAMPLES) : 0;
     }
-    for (int i = 0; i < fg_dataset_field_count(dataset); i++)
-        fgi_free(rows[i]);
+    free_rows(rows);
     return status;
 }
 

@@ -26,14 +26,15 @@ int64_t fgi_resident_bytes(const fg_dataset *dataset)
 
 /* On the CPU, a batch is read where the loader has put it: copies on the device would save little.
  * Samples that must be read from files first would delay the start. */
-static bool pays(const fg_client *client, const fg_dataset *dataset)
+static bool pays(const fg_client *client, const fg_dataset *dataset, int64_t others)
 {
     return !fgi_client_reads_host(client) && !dataset->reads_rows &&
-           fgi_resident_bytes(dataset) <= fgi_memory_limit(client) / LARGEST_PART;
+           fgi_resident_bytes(dataset) + others <= fgi_memory_limit(client) / LARGEST_PART;
 }
 
 fg_status fgi_resident_choose(const fg_client *client, const fg_dataset *dataset,
-                              fg_resident wanted, bool *out_is_resident, fg_error *err)
+                              fg_resident wanted, int64_t others, bool *out_is_resident,
+                              fg_error *err)
 {
     const bool can = fgi_dataset_is_constant(dataset) && dataset->count <= INT32_MAX;
     if (wanted == FG_RESIDENT_TRUE && !can)
@@ -45,7 +46,7 @@ fg_status fgi_resident_choose(const fg_client *client, const fg_dataset *dataset
                         : dataset->varies             ? "vary by epoch, such as random crops"
                                                       : "are more than 2^31");
     *out_is_resident = can && (wanted == FG_RESIDENT_TRUE ||
-                               (wanted == FG_RESIDENT_AUTO && pays(client, dataset)));
+                               (wanted == FG_RESIDENT_AUTO && pays(client, dataset, others)));
     return FG_OK;
 }
 

@@ -67,9 +67,11 @@ typedef struct fgi_resident {
     bool is_loaded;                    /* otherwise, programs can be compiled, but not run */
 } fgi_resident;
 
-/* Whether the samples stay on the devices. Errors: FG_EUNSUPPORTED if they must, but vary. */
+/* Whether the samples stay on the devices, next to other data of `others` bytes. Errors:
+ * FG_EUNSUPPORTED if they must, but vary. */
 fg_status fgi_resident_choose(const fg_client *client, const fg_dataset *dataset,
-                              fg_resident wanted, bool *out_is_resident, fg_error *err);
+                              fg_resident wanted, int64_t others, bool *out_is_resident,
+                              fg_error *err);
 /* The size of all samples. */
 int64_t fgi_resident_bytes(const fg_dataset *dataset);
 /* On failure, *out is to be destroyed too. */
