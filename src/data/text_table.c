@@ -87,6 +87,9 @@ static fg_status add_object(reader *r, const json_t *root, size_t line, fg_error
     const char *names[2] = {r->table->text, r->request->needs_target ? r->table->target : NULL};
     const json_t *text = json_object_get(root, names[0]);
     const json_t *label = names[1] != NULL ? json_object_get(root, names[1]) : NULL;
+    if (!json_is_object(root))
+        return fgi_fail(err, FG_EFORMAT, "expected an object on each line, {\"%s\": TEXT}",
+                        names[0]);
     if (!json_is_string(text))
         return fail_member(root, names[0], "a string", err);
     if (names[1] != NULL && !json_is_string(label) && !json_is_integer(label))

@@ -275,17 +275,23 @@ static fg_status get_file(const fgi_hub *hub, const json_t *entry, fg_error *err
 static fg_status get_files(const fgi_hub *hub, const json_t *files, fg_error *err)
 {
     size_t weights = 0;
+    const char *other = NULL;
     for (size_t i = 0; i < json_array_size(files); i++) {
         const json_t *entry = json_array_get(files, i);
         const char *name = fgi_json_words(entry, "rfilename");
         const bool is_weights = fgi_ends_with(name, ".safetensors") && is_wanted(files, name);
         weights += is_weights;
+        if (fgi_ends_in_one_of(name, ".safetensors|.gguf|.h5|.msgpack|.onnx|.pt|.pth"))
+            other = name;
     }
+    if (weights == 0 && has_file(files, "pytorch_model.bin"))
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: the model has no model.safetensors, only a pickle: another revision "
+                        "may have it, such as refs/pr/1",
+                        hub->name);
     if (weights == 0)
-        return fgi_fail(err, FG_EFORMAT, "%s: the model has no model.safetensors%s", hub->name,
-                        has_file(files, "pytorch_model.bin")
-                            ? ", only a pickle: another revision may have it, such as refs/pr/1"
-                            : "");
+        return fgi_fail(err, FG_EFORMAT, "%s: the model has no model.safetensors%s%s", hub->name,
+                        other != NULL ? ", only " : "", other != NULL ? other : "");
     for (size_t i = 0; i < json_array_size(files); i++) {
         const json_t *entry = json_array_get(files, i);
         if (is_wanted(files, fgi_json_words(entry, "rfilename")))
@@ -329,6 +335,9 @@ static fg_status list_files(fgi_hub *hub, json_t **out, fg_error *err)
         status = fgi_hub_get(hub, url.data, "the model", &sink, err);
     if (status == FG_OK)
         status = fgi_json_parse(hub->name, 0, fgi_buf_text(&t.data), t.data.size, out, err);
+    if (status == FG_EFORMAT)
+        status = fgi_fail(err, status, "%s: the answer of %s is not JSON: is it a hub?", hub->name,
+                          hub->endpoint);
     fgi_buf_fini(&url);
     fgi_buf_fini(&t.data);
     FGI_TRY(status);

@@ -38,14 +38,15 @@ fg_status fgi_json_parse(const char *path, size_t offset, const char *text, size
                          json_t **out, fg_error *err)
 {
     json_error_t fault;
-    *out = fgi_json_load(text, size, JSON_REJECT_DUPLICATES, &fault);
+    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of UTF-8 */
+    *out = fgi_json_load(text + mark, size - mark, JSON_REJECT_DUPLICATES, &fault);
     if (*out)
         return FG_OK;
     /* jansson 2.14 reports nothing if some of its own allocations fail */
     if (json_error_code(&fault) == json_error_out_of_memory || !fault.text[0])
         return fgi_no_memory(err);
     return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: invalid JSON: %s", path,
-                    offset + (size_t)fault.position, fault.text);
+                    offset + mark + (size_t)fault.position, fault.text);
 }
 
 json_t *fgi_json_name(const char *name)

@@ -55,7 +55,7 @@ bool fgi_check_length(fg_module *root, const fg_model_shape *shape, int64_t leng
     if (shape->input.dim[0] > length)
         (void)fgi_module_fail(root, FG_EINVAL,
                               "the samples have %" PRId64 " tokens, but the model has %" PRId64
-                              " positions\nraise model.length",
+                              " positions\nlower data.length, or raise model.length",
                               shape->input.dim[0], length);
     return fg_module_error(root, NULL) == FG_OK;
 }

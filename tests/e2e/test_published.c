@@ -87,6 +87,9 @@ static void what_does_not_fit_is_named(void **state)
         {"", "--model.name=resnet50", "--model.name: model.hf sets it, from copy/config.json"},
         {"", "--model.width=4", "--model.width: model.hf sets it"},
         {"", "--model.hf=/nowhere", "'/nowhere' has no config.json"},
+        {"", "--model.hf=copy/config.json", "'copy/config.json' is a file: expected the folder "},
+        {"", "--model.hf=acme/net", "'acme/net'\na model of a hub is written hf:acme/net\n"},
+        {"", "--model.hf=https://huggingface.co/acme/net", "is written hf:acme/net\n"},
         {"", "--model.classes=7", "is f16[5,16], but f32[7,16] in the model"},
         {"s/\"model_type\".*/\"architecture\": \"resnet19.a1\",/", "",
          "architecture 'resnet19' is not supported: did you mean 'resnet1"},
@@ -296,6 +299,35 @@ static void other_exports(void **state)
     (void)state;
 }
 
+#define TOKENIZER FGT_SOURCE_DIR "/tests/golden/tokenizer/gpt2.json"
+#define ONE_STEP                                                                                   \
+    "fit --data.format=text --data.path=" TOKENIZER " --data.tokenizer=" TOKENIZER                 \
+    " --data.length=8 --data.val_fraction=0 --trainer.max_steps=1 --trainer.batch_size=1 "
+
+/* Of a language model, the tokenizer is exported too; other libraries have no LSTM. */
+static void texts_are_exported_with_their_tokenizer(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    (void)program_gives(0, folder,
+                        ONE_STEP "--model.name=gpt2 --model.layers=1 --model.width=2 "
+                                 "--model.heads=1 --model.length=8 --trainer.run_dir=gpt2");
+    (void)program_gives(0, folder, "export gpt2 --format=hf --output=out");
+    assert_int_equal(shell(folder, "cmp out/tokenizer.json " TOKENIZER), 0);
+    contains(program_gives(0, folder,
+                           "fit --data.format=text --data.path=" TOKENIZER
+                           " --data.length=8 --data.val_fraction=0 --trainer.max_steps=1 "
+                           "--trainer.batch_size=1 --model.hf=out --trainer.run_dir=again")
+                 ->err,
+             "out/tokenizer.json: data.tokenizer");
+    (void)program_gives(0, folder,
+                        ONE_STEP "--model.name=lstm --model.width=2 --trainer.run_dir=lstm");
+    contains(program_gives(1, folder, "export lstm --format=hf")->err,
+             "transformers has no model like lstm\n--format=safetensors or onnx");
+    contains(program_gives(1, folder, "export lstm --format=onnx")->err,
+             "ONNX export does not support the operation 'while'");
+}
+
 /* transformers has separate tensors for queries, keys and values. Predictions of new images need no
  * other data: the names of the classes are those of config.json. */
 static void a_vit_of_transformers_names_its_classes(void **state)
@@ -394,6 +426,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_of_a_hub_are_folders_of_its_cache),
     cmocka_unit_test(an_export_is_what_transformers_writes),
     cmocka_unit_test(other_exports),
+    cmocka_unit_test(texts_are_exported_with_their_tokenizer),
     cmocka_unit_test(a_vit_of_transformers_names_its_classes),
     cmocka_unit_test(a_vit_is_exported_as_transformers_has_it),
     cmocka_unit_test(a_bert_without_a_pooler_can_be_trained),

@@ -164,7 +164,7 @@ static void json_lines_have_texts_and_classes(void **state)
     (void)state;
     const char *train = fgt_path(fgt_temp_folder(), "t.jsonl");
     static const char rows[] =
-        "{\"text\": \"ab\", \"y\": 10}\n\n{\"y\": 9, \"text\": \"\\u00e9\"}\n";
+        "\xef\xbb\xbf{\"text\": \"ab\", \"y\": 10}\n\n{\"y\": 9, \"text\": \"\\u00e9\"}\n";
     static const char bad[] = "{\"text\": \"ab\", \"y\": 1}\n{\"texts\": \"b\", \"y\": 1}\n";
     const char *values[][2] = {{"path", train}, {"length", "3"}, {"target", "y"}};
     int32_t tokens[3], label = -1;
@@ -184,6 +184,9 @@ static void json_lines_have_texts_and_classes(void **state)
     assert_int_equal(open_part(&fgi_text_row, values, 3, request, &data), FG_EFORMAT);
     fgt_message_is(err.message,
                    "~/t.jsonl:2: member 'text': expected a string: did you mean 'texts'?");
+    fgt_write(train, "[]", 2);
+    assert_int_equal(open_part(&fgi_text_row, values, 3, request, &data), FG_EFORMAT);
+    fgt_message_is(err.message, "~/t.jsonl:1: expected an object on each line, {\"text\": TEXT}");
 }
 
 static void a_pack_of_tokens_has_the_same_samples(void **state)

@@ -259,12 +259,14 @@ static void refusals_say_what_to_do(void **state)
         {LINE(LIST, "401 Unauthorized", "", ""), FG_EIO,
          "no access to the model (HTTP status 401)"},
         {LINE(LIST, "200 OK", "", "{}"), FG_EFORMAT, "has no commit: is it a hub?"},
-        {LINE(LIST, "200 OK", "", "<html>"), FG_EFORMAT, "invalid JSON"},
+        {LINE(LIST, "200 OK", "", "<html>"), FG_EFORMAT, " is not JSON: is it a hub?"},
         {LINE(LIST, "200 OK", "", "{\"sha\": \"../c\"}"), FG_EFORMAT, "has no commit"},
         {LINE(LIST, "200 OK", "",
               "{\"sha\": \"c1\", \"siblings\": [{\"rfilename\": "
               "\"pytorch_model.bin\"}]}"),
          FG_EFORMAT, "has no model.safetensors, only a pickle"},
+        {LINE(LIST, "200 OK", "", "{\"sha\": \"c1\", \"siblings\": [{\"rfilename\": \"m.gguf\"}]}"),
+         FG_EFORMAT, "has no model.safetensors, only m.gguf"},
         {LINE(LIST, "200 OK", "",
               "{\"sha\": \"c1\", \"siblings\": [{\"rfilename\": "
               "\"model.safetensors\"}]}"),

@@ -92,7 +92,7 @@ static const struct {
      "{length: 8}",
      {FG_S32, 1, {9}},
      "the samples have 9 tokens, but the model has 8 positions\n"
-     "raise model.length"},
+     "lower data.length, or raise model.length"},
     {"gpt2",
      "{heads: 5}",
      {FG_S32, 1, {8}},

@@ -89,6 +89,15 @@ static fg_status check_options(const export *e, fg_error *err)
     return status;
 }
 
+static bool has_form(const fg_model_entry *row, bool is_timm)
+{
+    for (const fg_published *form = row->published; form != NULL && form->architecture != NULL;
+         form++)
+        if ((form->type == NULL) == is_timm)
+            return true;
+    return false;
+}
+
 /* The first form of the library that can express the options. */
 static fg_status find_form(export *e, bool is_timm, fg_error *err)
 {
@@ -104,8 +113,11 @@ static fg_status find_form(export *e, bool is_timm, fg_error *err)
     }
     if (e->form != NULL)
         return status;
-    return fgi_fail(err, FG_EUNSUPPORTED, "%s has no model like %s\n--format=%s or safetensors",
-                    is_timm ? "timm" : "transformers", e->row->entry.name, is_timm ? "hf" : "timm");
+    return fgi_fail(err, FG_EUNSUPPORTED, "%s has no model like %s\n--format=%ssafetensors or onnx",
+                    is_timm ? "timm" : "transformers", e->row->entry.name,
+                    !has_form(e->row, !is_timm) ? ""
+                    : is_timm                   ? "hf, "
+                                                : "timm, ");
 }
 
 /* ---- config.json ----------------------------------------------------------------------------- */
@@ -377,6 +389,17 @@ static fg_status write_tensors(const export *e, const char *path, fg_error *err)
     return status;
 }
 
+/* The tokenizer that the checkpoint contains; bytes have none. */
+static fg_status write_tokenizer(const export *e, const char *folder, fg_error *err)
+{
+    char path[FGI_PATH_BYTES];
+    const char *text = json_string_value(json_object_get(e->origin->data, "tokenizer"));
+    if (text == NULL || strcmp(text, "bytes") == 0)
+        return FG_OK;
+    FGI_TRY(fgi_path_put(folder, "tokenizer.json", path, err));
+    return fgi_file_write_atomic(path, text, strlen(text), err);
+}
+
 /* ---- export ---------------------------------------------------------------------------------- */
 
 static fg_status export_folder(export *e, bool is_timm, const char *folder, fg_error *err)
@@ -396,6 +419,7 @@ static fg_status export_folder(export *e, bool is_timm, const char *folder, fg_e
     FGI_TRY(find_form(e, is_timm, err));
     FGI_TRY(fgi_folder_make(folder, err));
     FGI_TRY(write_config(e, folder, err));
+    FGI_TRY(write_tokenizer(e, folder, err));
     FGI_TRY(fgi_path_put(folder, "model.safetensors", path, err));
     return write_tensors(e, path, err);
 }

@@ -282,7 +282,8 @@ static const char no_effect[] =
     "encoder_no_repeat_*|bad_words_ids|num_return_sequences|remove_invalid_values|*suppress_tokens|"
     "n_ctx|summary_*|reorder_and_upcast_attn|max_position_embeddings|directionality|pooler_*|"
     "encoder_stride|num_stages|out_features|out_indices|stage_names|use_sliding_window|"
-    "max_window_layers|layer_types|rope_theta|pretraining_tp)";
+    "max_window_layers|layer_types|rope_theta|pretraining_tp|"
+    "tie_word_embeddings)";
 
 static bool has_key(const fg_config_rule *rules, const char *key)
 {
@@ -469,6 +470,25 @@ fg_status fgi_published_fetch(fgi_config *c, const fgi_published_say *say, fg_er
     return FG_OK;
 }
 
+static fg_status without_config(const fgi_config *c, const char *folder, fg_error *err)
+{
+    static const char hub[] = "huggingface.co/";
+    const char *where = fgi_config_where(c, "model.hf"), *url = strstr(folder, hub);
+    const char *name = url != NULL ? url + strlen(hub) : folder, *slash = strchr(name, '/');
+    if (fgi_file_exists(folder) && !fgi_is_folder(folder))
+        return fgi_fail(err, FG_ENOTFOUND, "%s: '%s' is a file: expected the folder that has it",
+                        where, folder);
+    if (slash != NULL && slash != name && strchr(slash + 1, '/') == NULL &&
+        !fgi_file_exists(folder))
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "%s: there is no folder '%s'\na model of a hub is written hf:%s", where,
+                        folder, name);
+    return fgi_fail(err, FG_ENOTFOUND,
+                    "%s: '%s' has no config.json: expected a folder that transformers or timm has "
+                    "written",
+                    where, folder);
+}
+
 /* A configuration alone is a model with random weights; files with other names are a mistake. */
 static fg_status without_weights(const char *folder, const fgi_published_say *say, fg_error *err)
 {
@@ -501,10 +521,7 @@ fg_status fgi_published_model(fgi_config *c, const fgi_published_say *say, fg_er
         return FG_OK;
     FGI_TRY(fgi_published_read(folder, "config.json", path, &config, err));
     if (config == NULL)
-        return fgi_fail(err, FG_ENOTFOUND,
-                        "%s: '%s' has no config.json: expected a folder that transformers or timm "
-                        "has written",
-                        fgi_config_where(c, "model.hf"), folder);
+        return without_config(c, folder, err);
     const fg_status status = set_model(c, config, path, say, err);
     json_decref(config);
     FGI_TRY(status);

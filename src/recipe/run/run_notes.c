@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <fulgurite/hub.h>
+
 #include "recipe/run/run.h"
 #include "recipe/run/run_format.h"
 #include "base/print.h"
@@ -50,7 +52,8 @@ static bool explain_path(const fg_recipe *r, const char *key, fg_error *err)
 {
     char cwd[256];
     const char *path = fg_option_string(r->c->values, key);
-    if (path == NULL || *path == '\0' || *path == '/' || access(path, F_OK) == 0 ||
+    if (path == NULL || *path == '\0' || *path == '/' || fg_hub_is_name(path) ||
+        strstr(err->message, "written hf:") != NULL || access(path, F_OK) == 0 ||
         strstr(err->message, path) == NULL)
         return false;
     char *there = in_config_folder(r->config_path, path);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/temporary.h"
 #include "input/json_file.h"
+#include "nn/model.h"
 #include "recipe/run/run.h"
 
 enum { MOST_METADATA = 16 };
@@ -21,8 +22,8 @@ typedef struct export
     fgi_run_schema schema;
     fgi_run_task task;
     fg_module *root;
-    fg_type input; /* of one sample, in ONNX's layout */
-    bool is_image; /* [C, H, W] */
+    fg_type input;            /* of one sample, in ONNX's layout */
+    bool is_image, is_tokens; /* [C, H, W] */
     char *text[MOST_METADATA];
     const char *metadata[2 * MOST_METADATA + 1];
     size_t count;
@@ -39,7 +40,7 @@ static fg_tensor forward(void *self, fg_tensor x)
     const fgi_run_task *t = &e->task;
     if (e->is_image)
         x = fg_permute(x, (const int[]){0, 2, 3, 1});
-    x = fg_model_apply(t->model, t->model_entry->takes_tokens ? fg_cast(x, FG_S32) : x);
+    x = fg_model_apply(t->model, e->is_tokens ? fg_cast(x, FG_S32) : x);
     if (!is_regression(e))
         return x;
     if (t->loss->predict != NULL)
@@ -51,8 +52,9 @@ static void find_input(export *e)
 {
     const fg_type *type = &e->task.input;
     e->is_image = type->rank == 3;
+    e->is_tokens = fgi_is_tokens(e->task.model_entry, type);
     e->input = *type;
-    e->input.dtype = e->task.model_entry->takes_tokens ? FG_S64 : FG_F32;
+    e->input.dtype = e->is_tokens ? FG_S64 : FG_F32;
     for (int i = 0; i < 3 && e->is_image; i++)
         e->input.dim[i] = type->dim[(i + 2) % 3];
 }
@@ -102,7 +104,7 @@ static void say_input(const export *e, const fg_onnx_options *o, const json_t *d
     char *text = fgi_json_text(prepared, JSON_REAL_PRECISION(6));
     fgi_buf_printf(&line, "ONNX opset 18: input %s %s with a batch dimension in front; ",
                    o->input_name, fg_type_format(&e->input, type, sizeof type));
-    if (e->task.model_entry->takes_tokens)
+    if (e->is_tokens)
         fgi_buf_puts(&line, "its length is fixed");
     else if (e->schema.csv != NULL)
         fgi_buf_puts(&line, "expects the columns as csv in metadata_props encodes them");
@@ -135,9 +137,9 @@ static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char 
     json_t *data = fgi_run_task_describe(&e->task);
     fg_status status = describe(e, data, err);
     const fg_onnx_options options = {.input = e->input,
-                                     .input_name = e->is_image ? "pixel_values"
-                                                   : e->task.model_entry->takes_tokens ? "input_ids"
-                                                                                       : "input",
+                                     .input_name = e->is_image    ? "pixel_values"
+                                                   : e->is_tokens ? "input_ids"
+                                                                  : "input",
                                      .output_name = is_regression(e) ? "prediction" : "logits",
                                      .metadata = e->metadata};
     if (status == FG_OK)

@@ -547,8 +547,8 @@ static void free_rows(void *rows[FG_MAX_FIELDS])
         fgi_free(rows[i]);
 }
 
-/* Whether the tokens of a dataset, of which 64 million are read, are less than `limit`: others would
- * be read as the last one. */
+/* Whether the tokens of a dataset, of which 64 million are read, are less than `limit`: the model
+ * would read others as the last one. */
 static fg_status check_dataset(const fgi_run_task *t, const fg_dataset *dataset, int64_t limit,
                                fg_error *err)
 {
