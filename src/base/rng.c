@@ -4,8 +4,11 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include "base/hash.h"
+
+#define INLINED static inline __attribute__((always_inline))
 
 static uint32_t rotate_left(uint32_t x, int bits) { return (x << bits) | (x >> (32 - bits)); }
 
@@ -56,14 +59,52 @@ uint64_t fgi_rng_u64(fgi_key key, uint64_t i)
 }
 
 /* The upper 24 bits, the precision of f32. */
-static double fraction(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
+INLINED float uniform_of(uint32_t word) { return (float)(int32_t)(word >> 8) * 0x1p-24F; }
 
-static float uniform_of(uint32_t word) { return (float)fraction(word); }
-
-static float normal_of(uint32_t a, uint32_t b)
+/* log(u) for a normal f32 u. u = m 2^e with m between sqrt(1/2) and sqrt(2), and log(m) =
+ * 2 artanh(s) with s = (m - 1) / (m + 1): Abramowitz and Stegun 1964, 4.1.27. */
+INLINED double log_of(float u)
 {
-    const double radius = fraction(a) + 0x1p-24; /* in (0, 1]: log is finite */
-    return (float)(sqrt(-2 * log(radius)) * cos(6.283185307179586 * fraction(b)));
+    const uint32_t one = 0x3f800000, root = 0x3f3504f3; /* 1 and sqrt(1/2) as bits */
+    uint32_t bits;
+    float m;
+    memcpy(&bits, &u, sizeof bits);
+    bits += one - root;
+    const int32_t e = (int32_t)(bits >> 23) - 127;
+    bits = (bits & 0x7fffff) + root;
+    memcpy(&m, &bits, sizeof m);
+    const double s = ((double)m - 1) / ((double)m + 1), z = s * s;
+    double sum = z / 15 + 1.0 / 13;
+    sum = sum * z + 1.0 / 11;
+    sum = sum * z + 1.0 / 9;
+    sum = sum * z + 1.0 / 7;
+    sum = sum * z + 1.0 / 5;
+    sum = sum * z + 1.0 / 3;
+    sum = sum * z + 1;
+    return e * 0.6931471805599453 + 2 * s * sum;
+}
+
+/* cos(2 pi v) for v from 0 to 1: sin(x) with x between -pi/2 and pi/2 (4.3.65). */
+INLINED double cos_of_turns(double v)
+{
+    const double x = 6.283185307179586 * (fabs(v - 0.5) - 0.25), z = x * x;
+    double sum = z / 355687428096000 - 1.0 / 1307674368000;
+    sum = sum * z + 1.0 / 6227020800;
+    sum = sum * z - 1.0 / 39916800;
+    sum = sum * z + 1.0 / 362880;
+    sum = sum * z - 1.0 / 5040;
+    sum = sum * z + 1.0 / 120;
+    sum = sum * z - 1.0 / 6;
+    return x * (sum * z + 1);
+}
+
+/* Box and Muller 1958. The two functions are power series in double whose relative errors are below
+ * 2^-43, so nearly all results are those of exact functions. They have no branches, so that several
+ * values are computed at a time, and consist of operations that are the same on every processor. */
+INLINED float normal_of(uint32_t a, uint32_t b)
+{
+    const float radius = uniform_of(a) + 0x1p-24F; /* in (0, 1]: its logarithm is finite */
+    return (float)(sqrt(-2 * log_of(radius)) * cos_of_turns((double)uniform_of(b)));
 }
 
 float fgi_rng_uniform(fgi_key key, uint64_t i) { return uniform_of((uint32_t)fgi_rng_u64(key, i)); }
@@ -141,22 +182,20 @@ uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
 enum { LANES = 16 };
 typedef uint32_t lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
 
-static inline __attribute__((always_inline)) void mix(lanes *x0, lanes *x1, int bits)
+INLINED void mix(lanes *x0, lanes *x1, int bits)
 {
     *x0 += *x1;
     *x1 = (*x1 << bits | *x1 >> (32 - bits)) ^ *x0;
 }
 
-static inline __attribute__((always_inline)) void inject(lanes *x0, lanes *x1,
-                                                         const uint32_t schedule[3], uint32_t n)
+INLINED void inject(lanes *x0, lanes *x1, const uint32_t schedule[3], uint32_t n)
 {
     *x0 += schedule[n % 3];
     *x1 += schedule[(n + 1) % 3] + n;
 }
 
 /* Computes the blocks of the counters (x0, x1) in place. */
-static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t schedule[3],
-                                                                 lanes *x0, lanes *x1)
+INLINED void threefry_lanes(const uint32_t schedule[3], lanes *x0, lanes *x1)
 {
     inject(x0, x1, schedule, 0);
     for (uint32_t four = 1; four <= 5; four++) {
@@ -175,36 +214,56 @@ static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t 
     }
 }
 
-/* The blocks of LANES counters, starting with `first`. */
-static void blocks_from(fgi_key key, uint64_t first, lanes *out_low, lanes *out_high)
+/* Draws numbers for the counters from `first`. */
+INLINED void draw(fgi_key key, uint64_t first, size_t count, bool is_normal, float *out)
 {
     const uint32_t schedule[3] = {key.word[0], key.word[1],
                                   key.word[0] ^ key.word[1] ^ 0x1bd11bdau};
-    for (int i = 0; i < LANES; i++) {
-        (*out_low)[i] = (uint32_t)(first + (uint64_t)i);
-        (*out_high)[i] = (uint32_t)((first + (uint64_t)i) >> 32);
+    for (size_t at = 0; at < count; at += LANES) {
+        lanes low, high;
+        float drawn[LANES];
+        for (size_t i = 0; i < LANES; i++) {
+            low[i] = (uint32_t)(first + at + i);
+            high[i] = (uint32_t)((first + at + i) >> 32);
+        }
+        threefry_lanes(schedule, &low, &high);
+        if (is_normal)
+            for (size_t i = 0; i < LANES; i++)
+                drawn[i] = normal_of(low[i], high[i]);
+        else
+            for (size_t i = 0; i < LANES; i++)
+                drawn[i] = uniform_of(low[i]);
+        memcpy(out + at, drawn, (count - at < LANES ? count - at : LANES) * sizeof *out);
     }
-    threefry_lanes(schedule, out_low, out_high);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void draw_avx2(fgi_key key, uint64_t first, size_t count,
+                                                      bool is_normal, float *out)
+{
+    draw(key, first, count, is_normal, out);
+}
+#endif
+
+static void draw_range(fgi_key key, uint64_t first, size_t count, bool is_normal, float *out)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx2") != 0) {
+        draw_avx2(key, first, count, is_normal, out);
+        return;
+    }
+#endif
+    draw(key, first, count, is_normal, out);
 }
 
 void fgi_rng_uniform_range(fgi_key key, uint64_t first, size_t count, float *out)
 {
-    lanes low, high;
-    for (size_t at = 0; at < count; at += LANES) {
-        blocks_from(key, first + at, &low, &high);
-        for (size_t i = 0; i < LANES && at + i < count; i++)
-            out[at + i] = uniform_of(low[i]);
-    }
+    draw_range(key, first, count, false, out);
 }
 
 void fgi_rng_normal_range(fgi_key key, uint64_t first, size_t count, float *out)
 {
-    lanes low, high;
-    for (size_t at = 0; at < count; at += LANES) {
-        blocks_from(key, first + at, &low, &high);
-        for (size_t i = 0; i < LANES && at + i < count; i++)
-            out[at + i] = normal_of(low[i], high[i]);
-    }
+    draw_range(key, first, count, true, out);
 }
 
 /* One application of the network in each lane, in place. */

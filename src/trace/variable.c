@@ -178,16 +178,21 @@ static void *draw(void *self)
     enum { BLOCK = 1024 };
     const drawing *d = self;
     const fg_init init = d->variable->options.init;
+    const fg_dtype dtype = d->variable->type.dtype;
+    const bool is_uniform = init.kind == FG_INIT_UNIFORM;
     float numbers[BLOCK];
     for (int64_t at = d->first; at < d->last; at += BLOCK) {
         const size_t count = (size_t)(d->last - at < BLOCK ? d->last - at : BLOCK);
-        const bool is_uniform = init.kind == FG_INIT_UNIFORM;
         (is_uniform ? fgi_rng_uniform_range : fgi_rng_normal_range)(d->key, (uint64_t)at, count,
                                                                     numbers);
-        for (size_t i = 0; i < count; i++)
-            fgi_number_put(d->variable->type.dtype, d->data, (size_t)at + i,
-                           init.a *
-                               (is_uniform ? 2.0 * (double)numbers[i] - 1.0 : (double)numbers[i]));
+        for (size_t i = 0; i < count; i++) {
+            const double number = (double)numbers[i];
+            const double value = init.a * (is_uniform ? 2.0 * number - 1.0 : number);
+            if (dtype == FG_F32) /* the usual dtype, several times faster */
+                ((float *)d->data)[(size_t)at + i] = (float)value;
+            else
+                fgi_number_put(dtype, d->data, (size_t)at + i, value);
+        }
     }
     return NULL;
 }
@@ -220,13 +225,14 @@ static void draw_all(const fg_variable *variable, void *data)
             fgi_thread_join(parts[i].thread);
 }
 
-/* Initializes zeroed host memory. */
 static void initialise(const fg_variable *variable, void *data)
 {
     const fg_init init = variable->options.init;
     const int64_t count = fg_type_count(&variable->type);
     if (init.kind == FG_INIT_UNIFORM || init.kind == FG_INIT_NORMAL)
         draw_all(variable, data);
+    else
+        memset(data, 0, fg_type_bytes(&variable->type));
     for (int64_t i = 0; i < count && init.kind == FG_INIT_CONSTANT; i++)
         fgi_number_put(variable->type.dtype, data, (size_t)i, init.a);
 }
@@ -252,7 +258,6 @@ static fg_status host_value(fg_variable *variable, fg_error *err)
     variable->host = fgi_alloc_aligned(size > 0 ? size : 1);
     if (variable->host == NULL)
         return fgi_no_memory(err);
-    memset(variable->host, 0, size);
     initialise(variable, variable->host);
     return FG_OK;
 }
@@ -301,12 +306,10 @@ fg_status fgi_variable_read_as(const fg_variable *variable, void *out_data, size
         return fgi_array_read_as(variable->array, out_data, size_bytes, name, err);
     if (variable->is_lost)
         return lost(variable, err);
-    if (variable->host != NULL) {
+    if (variable->host != NULL)
         memcpy(out_data, variable->host, size_bytes);
-    } else {
-        memset(out_data, 0, size_bytes);
+    else
         initialise(variable, out_data);
-    }
     return FG_OK;
 }
 
