@@ -195,7 +195,43 @@ static void files_next_to_weights_describe_the_input(void **state)
     }
 }
 
+/* transformers leaves out the names of two classes that have none. */
+static void the_classes_of_a_published_model(void **state)
+{
+    static const struct {
+        const char *config, *name; /* of class 1 */
+        int64_t count;
+    } classes[] = {
+        {"{\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}}", "b", 3},
+        {"{\"architectures\": [\"ViTForImageClassification\"]}", "LABEL_1", 2},
+        {"{\"architectures\": [\"ViTModel\"]}", NULL, 0},
+        {"{\"num_classes\": 4}", NULL, 4},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        char key[512];
+        fg_error err = {0};
+        json_t *data = NULL;
+        const char *folder = fgt_temp_folder();
+        fgi_config *c = fgi_config_create(NULL, NULL);
+        fgt_write(fgt_path(folder, "config.json"), classes[i].config, strlen(classes[i].config));
+        (void)snprintf(key, sizeof key, "model.weights=%s", folder);
+        fgt_ok(fgi_config_override(c, key, &err));
+        fgt_ok(fgi_config_override(c, "data.format=images", &err));
+        fgt_ok(fgi_config_override(c, "data.size=8", &err));
+        fgt_ok(fgi_published_data(c, &data, &err));
+        assert_int_equal(json_integer_value(json_object_get(data, "outputs")), classes[i].count);
+        const json_t *name = json_array_get(json_object_get(data, "class_names"), 1);
+        assert_int_equal(name != NULL, classes[i].name != NULL);
+        if (name != NULL)
+            assert_string_equal(json_string_value(name), classes[i].name);
+        json_decref(data);
+        fgi_config_destroy(c);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_classes_of_a_published_model),
     cmocka_unit_test(a_folder_without_weights_is_noted),
     cmocka_unit_test(files_next_to_weights_describe_the_input),
     cmocka_unit_test(a_configuration_names_a_model),

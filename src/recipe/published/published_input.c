@@ -299,8 +299,13 @@ static json_t *names_of(const json_t *config)
     }
     if (json_object_size(by_id) > 0 && json_array_size(list) == json_object_size(by_id))
         return list;
+    const char *architecture =
+        json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    const bool is_default =
+        by_id == NULL && architecture != NULL && fgi_ends_with(architecture, "Classification");
     json_decref(list);
-    return json_incref(json_object_get(config, "label_names"));
+    return is_default ? json_pack("[ss]", "LABEL_0", "LABEL_1") /* transformers omits them */
+                      : json_incref(json_object_get(config, "label_names"));
 }
 
 static json_t *described(const fgi_config *c, const json_t *config)

@@ -143,13 +143,14 @@ static fg_tensor bytes_per_token(const fgi_run_task *t, const fg_batch *batch, f
     return fg_div(bytes, fg_sum(predicted, 0, NULL));
 }
 
-/* Of logits T[B, T, V]. */
+/* Of logits T[B, T, V]. The metrics are those of the cross-entropy, whatever the loss is. */
 static fg_tensor next_token_loss(const fgi_run_task *t, fg_step *step, const fg_batch *batch)
 {
     const fg_tensor logits = forward(t, batch, NULL), next = next_tokens(t, batch);
-    const fg_tensor mean = t->loss->apply(logits, next, t->loss_options);
-    fg_step_log_language(step, mean, bytes_per_token(t, batch, next));
-    return mean;
+    const fg_tensor entropy =
+        fg_cross_entropy(logits, next, &(fg_cross_entropy_options){.ignore_index = FGI_NO_LABEL});
+    fg_step_log_language(step, entropy, bytes_per_token(t, batch, next));
+    return t->loss->apply(logits, next, t->loss_options);
 }
 
 /* What the outputs of a regression predict. */
