@@ -182,6 +182,15 @@ uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
 enum { LANES = 16 };
 typedef uint32_t lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
 
+/* Functions are compiled a second time with them. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_AVX2  (__builtin_cpu_supports("avx2") != 0)
+#define WITH_AVX2 __attribute__((target("avx2")))
+#else
+#define HAS_AVX2 false
+#define WITH_AVX2
+#endif
+
 INLINED void mix(lanes *x0, lanes *x1, int bits)
 {
     *x0 += *x1;
@@ -237,23 +246,18 @@ INLINED void draw(fgi_key key, uint64_t first, size_t count, bool is_normal, flo
     }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2"))) static void draw_avx2(fgi_key key, uint64_t first, size_t count,
-                                                      bool is_normal, float *out)
+WITH_AVX2 static void draw_avx2(fgi_key key, uint64_t first, size_t count, bool is_normal,
+                                float *out)
 {
     draw(key, first, count, is_normal, out);
 }
-#endif
 
 static void draw_range(fgi_key key, uint64_t first, size_t count, bool is_normal, float *out)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (__builtin_cpu_supports("avx2") != 0) {
+    if (HAS_AVX2)
         draw_avx2(key, first, count, is_normal, out);
-        return;
-    }
-#endif
-    draw(key, first, count, is_normal, out);
+    else
+        draw(key, first, count, is_normal, out);
 }
 
 void fgi_rng_uniform_range(fgi_key key, uint64_t first, size_t count, float *out)
@@ -266,26 +270,21 @@ void fgi_rng_normal_range(fgi_key key, uint64_t first, size_t count, float *out)
     draw_range(key, first, count, true, out);
 }
 
-/* One application of the network in each lane, in place. */
-static void feistel_lanes(fgi_key key, int half_bits, uint64_t x[LANES])
+/* One application of the network to the halves of a number in each lane, in place. */
+INLINED void feistel_lanes(fgi_key key, uint32_t mask, uint32_t *halves)
 {
-    const uint32_t mask = (uint32_t)((UINT64_C(1) << half_bits) - 1);
     const uint32_t schedule[3] = {key.word[0], key.word[1],
                                   key.word[0] ^ key.word[1] ^ 0x1bd11bdau};
-    lanes left, right;
-    for (int i = 0; i < LANES; i++) {
-        left[i] = (uint32_t)(x[i] >> half_bits);
-        right[i] = (uint32_t)x[i] & mask;
-    }
-    for (uint32_t round = 0; round < 6; round++) {
-        lanes mixed = right, counter = (lanes){0} + round;
+    lanes half[2], rounds = {0};
+    memcpy(half, halves, sizeof half);
+    for (int round = 0; round < 6; round++, rounds += 1) {
+        lanes mixed = half[1], counter = rounds;
         threefry_lanes(schedule, &mixed, &counter);
-        mixed = left ^ (mixed & mask);
-        left = right;
-        right = mixed;
+        mixed = half[0] ^ (mixed & mask);
+        half[0] = half[1];
+        half[1] = mixed;
     }
-    for (int i = 0; i < LANES; i++)
-        x[i] = (uint64_t)left[i] << half_bits | right[i];
+    memcpy(halves, half, sizeof half);
 }
 
 static void shuffle_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
@@ -296,29 +295,49 @@ static void shuffle_range(fgi_key key, uint64_t n, uint64_t first, size_t count,
         out[i] = order[first + i];
 }
 
-void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
+INLINED void put_halves(uint64_t x, int half_bits, uint32_t *halves)
 {
-    if (n <= LARGEST_SHUFFLE) {
-        shuffle_range(key, n, first, count, out);
-        return;
-    }
+    halves[0] = (uint32_t)(x >> half_bits);
+    halves[LANES] = (uint32_t)x & (uint32_t)((UINT64_C(1) << half_bits) - 1);
+}
+
+INLINED void permute_lanes(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
+{
     const int half_bits = half_bits_of(n);
-    uint64_t x[LANES] = {0};
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << half_bits) - 1);
+    uint32_t halves[2 * LANES];
     size_t position[LANES], next = 0, left = count;
     for (; next < LANES; next++) {
         position[next] = next; /* past count: the lane is idle */
-        x[next] = first + next;
+        put_halves(first + next, half_bits, halves + next);
     }
     while (left > 0) {
-        feistel_lanes(key, half_bits, x);
+        feistel_lanes(key, mask, halves);
         for (int i = 0; i < LANES; i++) {
-            if (x[i] >= n || position[i] >= count) /* its cycle continues */
+            const uint64_t x = (uint64_t)halves[i] << half_bits | halves[LANES + i];
+            if (x >= n || position[i] >= count) /* its cycle continues */
                 continue;
-            out[position[i]] = x[i];
+            out[position[i]] = x;
             left--;
             position[i] = next < count ? next : count;
-            x[i] = first + next;
+            put_halves(first + next, half_bits, halves + i);
             next += next < count;
         }
     }
+}
+
+WITH_AVX2 static void permute_avx2(fgi_key key, uint64_t n, uint64_t first, size_t count,
+                                   uint64_t *out)
+{
+    permute_lanes(key, n, first, count, out);
+}
+
+void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
+{
+    if (n <= LARGEST_SHUFFLE)
+        shuffle_range(key, n, first, count, out);
+    else if (HAS_AVX2)
+        permute_avx2(key, n, first, count, out);
+    else
+        permute_lanes(key, n, first, count, out);
 }
