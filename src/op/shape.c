@@ -197,6 +197,29 @@ static void broadcast_emit(fgi_emit *e)
     fgi_emit_text(e, "broadcast_in_dim", &text);
 }
 
+/* fg_sum. Of concatenated values (the gradients of a layer's slices) it is the concatenation of
+ * their sums, which a compiler fuses with the loops that compute them instead of reading all of
+ * them again. */
+static fg_tensor sum_pieces(fg_tensor a, int count, const int *axis)
+{
+    const fgi_node *node = fgi_node_of(a);
+    fg_tensor piece[FGI_MAX_INPUTS];
+    while (node->op->makes_rows) /* a mark, which emits nothing */
+        node = node->in[0];
+    if (node->op != &fgi_concat_op)
+        return fg_sum(a, count, axis);
+    const int joined = (int)((const fgi_axis_attr *)node->attr)->axis;
+    int to = joined;
+    for (int i = 0; i < count; i++) {
+        if (axis[i] == joined)
+            return fg_sum(a, count, axis);
+        to -= axis[i] < joined;
+    }
+    for (int i = 0; i < node->arity; i++)
+        piece[i] = fg_sum(fgi_tensor_of(node->in[i]), count, axis);
+    return fg_concat(piece, node->arity, to);
+}
+
 /* Sums over broadcast dimensions; broadcast dimensions of size 1 are restored by a reshape. */
 static void broadcast_vjp(fgi_vjp *v)
 {
@@ -209,7 +232,7 @@ static void broadcast_vjp(fgi_vjp *v)
     for (int i = 0; i < out->rank; i++)
         if (!is_kept[i])
             axis[count++] = i;
-    const fg_tensor sum = count > 0 ? fg_sum(v->dout, count, axis) : v->dout;
+    const fg_tensor sum = count > 0 ? sum_pieces(v->dout, count, axis) : v->dout;
     v->din[0] = fgi_reshape_to(sum, in);
 }
 

@@ -443,6 +443,21 @@ static void derivatives_along_two_axes_are_put_together(void **state)
     fg_trace_destroy(trace);
 }
 
+/* The bias of a layer whose result is sliced: derivatives by slices are summed one by one. */
+static void neighboring_derivatives_are_summed_before_they_are_put_together(void **state)
+{
+    fg_trace *trace;
+    const fg_tensor x = twelve_columns(&trace);
+    const fg_tensor row = fg_sum(x, 1, (const int[]){0});
+    const fg_tensor y = fg_add(x, row);
+    const fg_tensor sum = fg_add(cubes(y, &(part){{0, 0}, {4, 6}, {1, 1}}),
+                                 cubes(y, &(part){{0, 6}, {4, 12}, {1, 1}}));
+    (void)state;
+    assert_int_equal(in_gradient(trace, sum, row, "(tensor<4x6xf32>, tensor<f32>)"), 2);
+    assert_int_equal(in_gradient(trace, sum, row, "(tensor<6xf32>, tensor<6xf32>)"), 1);
+    fg_trace_destroy(trace);
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 static fg_status write_down(void *self, fg_error *err)
@@ -530,6 +545,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(comparisons_have_the_signs_of_their_dtypes),
     cmocka_unit_test(maxima_start_with_the_least),
     cmocka_unit_test(derivatives_along_two_axes_are_put_together),
+    cmocka_unit_test(neighboring_derivatives_are_summed_before_they_are_put_together),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)
