@@ -98,7 +98,7 @@ static fg_tensor products(fg_tensor q, fg_tensor k)
 }
 
 /* Contracts the keys: weights [B, K, T, G, S] and v [B, S, K, D] -> [B, K, T, G, D], in the dtype
- * of the weights. */
+ * of v. */
 static fg_tensor weighted(fg_tensor weights, fg_tensor v)
 {
     return fg_dot(fg_cast(weights, fg_tensor_type(v)->dtype), v,
@@ -107,8 +107,7 @@ static fg_tensor weighted(fg_tensor weights, fg_tensor v)
                                     .b_batch = {0, 2},
                                     .contract_count = 1,
                                     .a_contract = {4},
-                                    .b_contract = {1},
-                                    .result = fg_tensor_type(weights)->dtype});
+                                    .b_contract = {1}});
 }
 
 /* Contracts the queries: weights [B, K, T, G, S] and a [B, K, T, G, D] -> [B, S, K, D]. */
@@ -124,7 +123,7 @@ static fg_tensor gathered(fg_tensor weights, fg_tensor a)
     return fg_permute(sum, (const int[]){0, 2, 1, 3});
 }
 
-/* Inputs of the operation below. Its value is that of the result, f32[B, K, T, G, D]; its
+/* Inputs of the operation below. Its value is that of the result, T[B, K, T, G, D]; its
  * derivative by q, k and v includes the path through the weights. FACTOR is what dropout multiplies
  * them by. */
 enum { RESULT, Q, K, V, WEIGHTS, FACTOR };
@@ -146,12 +145,12 @@ static bool attention_rows(fgi_infer *c)
 }
 
 /* With o = p v, p = softmax(s): ds = p (dp - sum(do o)), because sum(dp p) = sum(do o). Source: Dao
- * et al. 2022, "FlashAttention", appendix B. */
+ * et al. 2022, "FlashAttention", appendix B. Otherwise o is only an operand of the output
+ * projection, so it is stored as that reads it. */
 static void attention_vjp(fgi_vjp *v)
 {
     const fg_tensor *in = v->in, p = in[WEIGHTS];
-    const fg_dtype dtype = fg_tensor_type(in[V])->dtype;
-    const fg_tensor dout = fg_cast(v->dout, dtype);
+    const fg_tensor dout = v->dout;
     const double scale = ((const attention_attr *)v->attr)->scale;
     const bool drops = v->arity > FACTOR;
     if (v->need[V])
@@ -159,7 +158,7 @@ static void attention_vjp(fgi_vjp *v)
     if (!v->need[Q] && !v->need[K])
         return;
     const int last = 4;
-    const fg_tensor shared = fg_sum(fg_mul(v->dout, v->out), 1, &last);
+    const fg_tensor shared = fg_sum(fg_mul(fgi_as_operand(dout), fgi_as_operand(v->out)), 1, &last);
     const fg_tensor grouped = fg_permute(dout, (const int[]){0, 2, 1, 3, 4});
     fg_tensor dp = products(grouped, in[V]);
     if (drops)
@@ -167,7 +166,7 @@ static void attention_vjp(fgi_vjp *v)
     const fg_tensor ds = fg_mul_scalar(
         fg_mul(p, fg_sub(dp, fgi_expand(shared, 1, &last, fg_tensor_type(p)))), scale);
     if (v->need[Q])
-        v->din[Q] = fg_cast(fg_permute(weighted(ds, in[K]), (const int[]){0, 2, 1, 3, 4}), dtype);
+        v->din[Q] = fg_permute(weighted(ds, in[K]), (const int[]){0, 2, 1, 3, 4});
     if (v->need[K])
         v->din[K] = gathered(ds, fg_permute(in[Q], (const int[]){0, 2, 1, 3, 4}));
 }
@@ -203,7 +202,7 @@ static fg_tensor attend(const sizes *s, fg_tensor q, fg_tensor query_segment, fg
     in[RESULT] = weighted(drops ? fg_mul(weights, in[FACTOR]) : weights, v);
     const fg_tensor y = fgi_apply(&attention_op, in, drops ? 6 : FACTOR,
                                   &(attention_attr){o->scale}, sizeof(attention_attr));
-    return fg_cast(fg_permute(y, (const int[]){0, 2, 1, 3, 4}), fg_tensor_type(q)->dtype);
+    return fg_permute(y, (const int[]){0, 2, 1, 3, 4});
 }
 
 /* ---- chunks of queries

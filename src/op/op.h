@@ -88,6 +88,8 @@ bool fgi_expects_float(fg_tensor a, const char *op);
 fg_tensor fgi_for_matmul(fg_tensor a);
 /* f32 for bf16 and f16: for sums, softmax and losses. */
 fg_tensor fgi_upcast(fg_tensor a);
+/* The same after the rounding of a matmul's operands, which TPUs round to bf16 (operand.c). */
+fg_tensor fgi_as_operand(fg_tensor a);
 /* A result of that, in a's dtype again; under a precision it stays wide. */
 fg_tensor fgi_cast_back(fg_tensor wide, fg_tensor a);
 /* Under a precision, two floating operands in the wider of their dtypes. */
