@@ -4,7 +4,7 @@ sizes and batch size 2 (124M). Prints one JSON object; start_s is the time from 
 end of the first step.
 
 usage: jax_gpt.py STEPS [f32|bf16 [124M]]     requires: jax optax
-bf16: matmuls compute in bf16, parameters, norms, softmax and loss are f32.
+bf16: matmuls compute in bf16, parameters, norms, attention scores, softmax and loss are f32.
 """
 import time
 
@@ -49,7 +49,7 @@ def norm(p, x):
 def attention(p, x):
     q, k, v = jnp.split(linear(p["qkv"], x), 3, -1)
     q, k, v = (a.reshape(-1, LENGTH, HEADS, WIDTH // HEADS) for a in (q, k, v))
-    scores = jnp.einsum("bthd,bshd->bhts", q, k).astype(jnp.float32) / np.sqrt(WIDTH // HEADS)
+    scores = jnp.einsum("bthd,bshd->bhts", q, k, preferred_element_type=jnp.float32) / np.sqrt(WIDTH // HEADS)
     scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, -jnp.inf)
     y = jnp.einsum("bhts,bshd->bthd", jax.nn.softmax(scores, -1).astype(DTYPE), v)
     return linear(p["proj"], y.reshape(x.shape))
