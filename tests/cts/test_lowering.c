@@ -193,9 +193,9 @@ static void elements_that_are_not_finite(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         lowering_problem p = rows[i];
-        p.rule = "summed-nonfinite";
+        p.rule = "nonfinite-by-column";
         p.in_count = 2;
-        p.in[0] = p.in[1] = (fg_type){FG_F32, 3, {3, 5, 7}};
+        p.in[0] = p.in[1] = (fg_type){FG_F32, 2, {15, 7}};
         p.write = nonfinite;
         lowering_check(&p);
     }
