@@ -90,8 +90,9 @@ def make_step(model, optimizer):
 def make_gpt_step(optimizer):
     def step(params, stats, state, x, y):
         loss, grads = jax.value_and_grad(jax_gpt.loss_of)(params, x, y)
+        bad = sum(jnp.sum(~jnp.isfinite(g)) for g in jax.tree.leaves(grads))
         updates, state = optimizer.update(grads, state, params)
-        return optax.apply_updates(params, updates), stats, state, loss
+        return optax.apply_updates(params, updates), stats, state, (loss, bad)
 
     return step
 

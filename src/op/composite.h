@@ -13,7 +13,7 @@ fg_tensor fgi_mean_by_channel(fg_tensor x, fg_tensor n);
 enum { FGI_BY_CHANNEL_X, FGI_BY_CHANNEL_SHIFT, FGI_BY_CHANNEL_N };
 enum { FGI_BY_CHANNEL_MEAN, FGI_BY_CHANNEL_VAR };
 extern const fgi_op fgi_mean_variance_op;
-/* x T[...] -> f32[n] (nonfinite.c) */
-extern const fgi_op fgi_nonfinite_op;
+/* x T[...] -> f32[n] (nonfinite.c); x T[...] -> T[...], or bf16[...] (operand.c) */
+extern const fgi_op fgi_nonfinite_op, fgi_operand_op;
 
 #endif

@@ -5,20 +5,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/composite.h"
-#include "op/lowerings.h"
+#include "trace/lowering.h"
 
 static void unrounded(const fg_tensor *in, fg_tensor *out) { *out = in[0]; }
 
-static const fgi_op operand = {.name = "operand", .compose = unrounded};
-
-static void rounded(const fg_tensor *in, fg_tensor *out) { *out = fg_cast(in[0], FG_BF16); }
-
-const fgi_lowering fgi_operand_tpu = {
-    .op = &operand, .platform = FGI_TPU, .rule = "rounded-operand", .compose = rounded};
+const fgi_op fgi_operand_op = {.name = "operand", .compose = unrounded};
 
 fg_tensor fgi_as_operand(fg_tensor a)
 {
     fg_tensor out;
-    fgi_compose(&operand, &a, &out);
+    fgi_compose(&fgi_operand_op, &a, &out);
     return fgi_upcast(out);
 }
