@@ -20,8 +20,9 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_max_pool_dx_cpu, /* pool_cpu.c */
     &fgi_sum_stages_cpu,  /* reduce_cpu.c */
     &fgi_barrier_cpu,     /* remat_cpu.c */
-    /* composite operations: mean_variance_cpu.c, composite_tpu.c */
+    /* composite operations: mean_variance_cpu.c, nonfinite_cpu.c, composite_tpu.c */
     &fgi_mean_variance_cpu,
+    &fgi_nonfinite_cpu,
     &fgi_nonfinite_tpu,
     &fgi_operand_tpu,
 };

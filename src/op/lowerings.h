@@ -14,6 +14,7 @@ extern const fgi_lowering fgi_dot_swapped_cpu, fgi_matmul_swapped_cpu, fgi_dot_w
 extern const fgi_lowering fgi_max_pool_dx_cpu;
 extern const fgi_lowering fgi_sum_stages_cpu;
 extern const fgi_lowering fgi_barrier_cpu;
-extern const fgi_lowering fgi_mean_variance_cpu, fgi_nonfinite_tpu, fgi_operand_tpu;
+extern const fgi_lowering fgi_mean_variance_cpu, fgi_nonfinite_cpu, fgi_nonfinite_tpu,
+    fgi_operand_tpu;
 
 #endif

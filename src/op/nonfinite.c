@@ -1,7 +1,7 @@
 /* nonfinite.c - whether a tensor has infinite elements or NaNs.
  *
  * Compilers fuse a sum along all dimensions but the last with the loop that computes the tensor (or
- * updates a parameter with it), and vectorize it; a full sum is a chain of additions on the CPU.
+ * updates a parameter with it), but not a full reduction.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/composite.h"

@@ -17,6 +17,15 @@ static size_t sum(const lowering_problem *p, const fg_tensor *in, fg_tensor *out
     return 1;
 }
 
+/* Whether the quotient of the inputs has non-finite elements. */
+static size_t nonfinite(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor marks = fgi_nonfinite(fg_div(in[0], fg_add_scalar(in[1], p->axes)));
+    const fg_tensor sum = fg_sum(marks, 0, NULL);
+    out[0] = fg_cast(fg_ne(sum, fgi_full_like(sum, 0)), FG_S32);
+    return 1;
+}
+
 #define X(...)                                                                                     \
     {                                                                                              \
         FG_F32, 4, { __VA_ARGS__ }                                                                 \
@@ -172,6 +181,24 @@ static void sums_in_stages(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         lowering_check(&rows[i]);
     lowering_check(&few);
+}
+
+/* Divisors are from -2 to 2, and from 1 to 5. */
+static void elements_that_are_not_finite(void **state)
+{
+    const lowering_problem rows[] = {
+        {.name = "not finite", .axes = 0},
+        {.name = "finite", .axes = 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        lowering_problem p = rows[i];
+        p.rule = "summed-nonfinite";
+        p.in_count = 2;
+        p.in[0] = p.in[1] = (fg_type){FG_F32, 3, {3, 5, 7}};
+        p.write = nonfinite;
+        lowering_check(&p);
+    }
 }
 
 /* The largest number of sums in one of its loops. */
@@ -347,11 +374,17 @@ static void forms_are_as_they_were(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reversed_kernels),         cmocka_unit_test(depthwise_kernels),
-    cmocka_unit_test(grouped_kernels),          cmocka_unit_test(chunks_of_the_batch),
-    cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
-    cmocka_unit_test(stages_stay_apart),        cmocka_unit_test(depth_adds_evenly),
-    cmocka_unit_test(size_adds_nothing),        cmocka_unit_test(forms_on_two_devices),
+    cmocka_unit_test(reversed_kernels),
+    cmocka_unit_test(depthwise_kernels),
+    cmocka_unit_test(grouped_kernels),
+    cmocka_unit_test(chunks_of_the_batch),
+    cmocka_unit_test(gradients_of_max_pooling),
+    cmocka_unit_test(sums_in_stages),
+    cmocka_unit_test(elements_that_are_not_finite),
+    cmocka_unit_test(stages_stay_apart),
+    cmocka_unit_test(depth_adds_evenly),
+    cmocka_unit_test(size_adds_nothing),
+    cmocka_unit_test(forms_on_two_devices),
     cmocka_unit_test(forms_are_as_they_were),
 };
 
