@@ -1,6 +1,6 @@
-/* nonfinite_cpu.c - detects infinite elements and NaNs on XLA's CPU backend: a full sum of 0 times
- * each element, which is NaN for these. Sums by columns are faster for small tensors, but fused with
- * the gradients, which are then rounded differently in a launch of several steps.
+/* nonfinite_cpu.c - detects infinite elements and NaNs on XLA's CPU backend, with a full sum of 0
+ * times each element, which is NaN for these. Sums by columns are faster for small tensors, but
+ * fused with the gradients, which are then rounded differently in a launch of several steps.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/composite.h"

@@ -203,7 +203,7 @@ static void broadcast_emit(fgi_emit *e)
 static fg_tensor sum_pieces(fg_tensor a, int count, const int *axis)
 {
     const fgi_node *node = fgi_node_of(a);
-    fg_tensor piece[FGI_MAX_INPUTS];
+    fg_tensor piece[FGI_MAX_INPUTS] = {{0}};
     while (node->op->makes_rows) /* a mark, which emits nothing */
         node = node->in[0];
     if (node->op != &fgi_concat_op)
