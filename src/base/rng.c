@@ -295,6 +295,7 @@ static void shuffle_range(fgi_key key, uint64_t n, uint64_t first, size_t count,
         out[i] = order[first + i];
 }
 
+/* Sets the halves of a number in one lane. */
 INLINED void put_halves(uint64_t x, int half_bits, uint32_t *halves)
 {
     halves[0] = (uint32_t)(x >> half_bits);

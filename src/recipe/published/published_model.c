@@ -242,16 +242,14 @@ static fg_status refuse(const choice *found, json_t *config, const char *path, f
     json_t *value = value_of(config, rule),
            *expected = fgi_published_expected(config, found->form, rule);
     char *is = value != NULL ? fgi_json_text(value, BRIEF) : NULL;
-    char *want = expected != NULL ? fgi_json_text(expected, BRIEF) : NULL;
-    const fg_status status =
-        fgi_fail(err, FG_EFORMAT, "%s: '%s' is %.100s: expected %.100s%s for model %s", path,
-                 rule->key, is != NULL ? is : "missing",
-                 want != NULL            ? want
-                 : rule->divides != NULL ? "a divisor of "
-                                         : "a value",
-                 want == NULL && rule->divides != NULL ? rule->divides : "", found->row->name);
+    char *right = expected != NULL ? fgi_json_text(expected, BRIEF) : NULL;
+    const char *of = right == NULL && rule->divides != NULL ? rule->divides : "";
+    const char *other = of[0] != '\0' ? "a divisor of " : "a value";
+    const fg_status status = fgi_fail(
+        err, FG_EFORMAT, "%s: '%s' is %.100s: expected %.100s%s for model %s", path, rule->key,
+        is != NULL ? is : "missing", right != NULL ? right : other, of, found->row->name);
     fgi_free(is);
-    fgi_free(want);
+    fgi_free(right);
     json_decref(value);
     json_decref(expected);
     return status;
