@@ -3,7 +3,7 @@
  *
  * 6 layers, width 384, 6 heads, a vocabulary of 256, batch size 12; or, with 124M, GPT-2's sizes
  * and batch size 2. Prints one JSON object; start_s is the time from the start of main to the end
- * of the first step. bench/gpt compares it with JAX.
+ * of a first step, which is not one of STEPS. bench/gpt compares it with JAX.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     fg_trainer *trainer = NULL;
     fg_error err = {0};
     const fg_trainer_options options = {.devices.accelerator = "cpu",
-                                        .limits.max_steps = steps,
+                                        .limits.max_steps = 1 + steps,
                                         .numerics.precision =
                                             argc > 2 && argv[2][0] ? argv[2] : NULL,
                                         .devices.cache_dir = ""};

@@ -1,8 +1,8 @@
 /* resnet_bench.c - trains ResNet-18 on 32x32 images with the Trainer, including the loader: batch
  * size 128, SGD with momentum and weight decay. usage: resnet_bench STEPS [PRECISION|"" [DEVICES]]
  *
- * The global batch is sharded across DEVICES virtual devices. Prints one JSON object. bench/resnet
- * and bench/sharded compare it with other systems.
+ * The global batch is sharded across DEVICES virtual devices. Prints one JSON object; a first step
+ * is not one of STEPS. bench/resnet and bench/sharded compare it with other systems.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     fg_trainer *trainer = NULL;
     fg_error err = {0};
     const fg_trainer_options options = {.devices.accelerator = "cpu",
-                                        .limits.max_steps = steps,
+                                        .limits.max_steps = 1 + steps,
                                         .numerics.precision =
                                             argc > 2 && argv[2][0] ? argv[2] : NULL,
                                         .devices.devices = argc > 3 ? argv[3] : NULL,
