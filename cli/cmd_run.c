@@ -116,11 +116,10 @@ const cli_command cli_predict = {
     .details =
         "For classification, each row has the most likely class and the probability of each class; "
         "for regression, the predicted values. A language model continues the text of --prompt: "
-        "the "
-        "text is written to standard output. Without data.predict and test data, the validation "
-        "data are used. Targets are not read. A sample that cannot be read does not end the run: "
-        "its row contains the reason instead of a prediction, and the exit status is "
-        "1.\n\n" RUN_ARGUMENTS("--data.predict"),
+        "the text is written to standard output. --model.hf=FOLDER uses a published model. Without "
+        "data.predict and test data, the validation data are used. Targets are not read. A sample "
+        "that cannot be read does not end the run: its row contains the reason instead of a "
+        "prediction, and the exit status is 1.\n\n" RUN_ARGUMENTS("--data.predict"),
     .options = predict_options,
     .run = predict,
     EVALUATED,

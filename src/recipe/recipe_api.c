@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fulgurite/hub.h>
+
 #include "recipe/published/published.h"
 #include "recipe/run/run.h"
 #include "recipe/plan/run_plan.h"
@@ -45,6 +47,8 @@ static fg_status read_config(fg_recipe *r, fg_error *err)
                         "fulgurite %s last %s uses the newest run in 'runs'; instead of last, name "
                         "any run's folder",
                         r->config_path, r->command, r->config_path);
+    if (fg_hub_is_name(r->config_path))
+        return fgi_run_name_published(r, r->config_path, err);
     if (r->config_path != NULL)
         FGI_TRY(fgi_config_read_file(r->c, r->config_path, err));
     for (size_t i = 0; i < o->override_count; i++)
@@ -321,6 +325,8 @@ static void say_published(void *self, const char *line)
 static fg_status complete(fg_recipe *r, fg_error *err)
 {
     const fgi_published_say say = {say_published, r};
+    if (fgi_run_is_sampling(r) && r->c->data.format == NULL)
+        FGI_TRY(fgi_config_set(r->c, "data.format", "text", "--prompt", err));
     FGI_TRY(fgi_published_fetch(r->c, &say, err));
     FGI_TRY(fgi_published_model(r->c, &say, err));
     return fgi_published_input(r->c, &say, err);

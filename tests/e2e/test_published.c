@@ -1,5 +1,5 @@
-/* test_published.c - models and weights as other libraries publish them: a folder that transformers
- * has written (tests/golden/published/record_resnet.py), and files that do not fit. Requires the
+/* test_published.c - models and weights as other libraries publish them: folders that transformers
+ * has written (tests/golden/published/record_*.py), and files that do not fit. Requires the
  * CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -328,6 +328,38 @@ static void texts_are_exported_with_their_tokenizer(void **state)
              "ONNX export does not support the operation 'while'");
 }
 
+#define PROMPT "--prompt='It was a' --max-tokens=6 --temperature=0"
+
+/* The continuation is that of transformers; the tokens of its padded vocabulary have no text. */
+static void a_language_model_continues_a_text(void **state)
+{
+    static const struct {
+        int status;
+        const char *arguments, *message;
+    } rows[] = {
+        {2, "--model.hf=" RECORDED "/gpt2 --prompt=x",
+         "data.tokenizer: the tokenizer has 256 tokens, but the model has 503 (vocab_size)\n"
+         "set data.tokenizer to the tokenizer.json of the model\n"},
+        {2, "gpt2 --prompt=x", "'gpt2' is a published model: "},
+        {2, "hf:acme/gpt2 --prompt=x", "\nto use it: fulgurite predict --model.hf=hf:acme/gpt2\n"},
+        {2, "--model.hf=gpt2", "expected --prompt=TEXT, which a language model continues, or "},
+        {2, "--model.hf=" RECORDED "/resnet18 --prompt=x", "'resnet18' does not take tokens"},
+        {1, "--model.hf=gpt2 --prompt=x --data.length=33", "the model has 32 positions\n"},
+        {0, "--model.hf=" RECORDED "/gpt2 --data.tokenizer=" TOKENIZER " --prompt=x", ""},
+    };
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    assert_int_equal(
+        shell(folder, "cp -r " RECORDED "/gpt2 . && cp " TOKENIZER " gpt2/tokenizer.json"), 0);
+    assert_string_equal(program_gives(0, folder, "predict --model.hf=gpt2 " PROMPT)->out,
+                        file_text(RECORDED, "gpt2_text.txt"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[512];
+        (void)snprintf(command, sizeof command, "predict %s --max-tokens=1", rows[i].arguments);
+        contains(program_gives(rows[i].status, folder, command)->err, rows[i].message);
+    }
+}
+
 /* transformers has separate tensors for queries, keys and values. Predictions of new images need no
  * other data: the names of the classes are those of config.json. */
 static void a_vit_of_transformers_names_its_classes(void **state)
@@ -427,6 +459,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_export_is_what_transformers_writes),
     cmocka_unit_test(other_exports),
     cmocka_unit_test(texts_are_exported_with_their_tokenizer),
+    cmocka_unit_test(a_language_model_continues_a_text),
     cmocka_unit_test(a_vit_of_transformers_names_its_classes),
     cmocka_unit_test(a_vit_is_exported_as_transformers_has_it),
     cmocka_unit_test(a_bert_without_a_pooler_can_be_trained),

@@ -35,6 +35,9 @@ fg_status fgi_published_input(fgi_config *c, const fgi_published_say *say, fg_er
  * number in config.json), as data.json of a checkpoint does (docs/formats.md): a new reference;
  * *out is NULL if they say nothing, or data.size is not known. Errors: FG_EFORMAT. */
 fg_status fgi_published_data(const fgi_config *c, json_t **out, fg_error *err);
+/* The same for a language model: its tokenizer is data.tokenizer. Errors: FG_EINVAL (the tokenizer
+ * is not that of the model), those of reading. */
+fg_status fgi_published_language(const fgi_config *c, json_t **out, fg_error *err);
 
 /* Writes the model of a checkpoint for other libraries: "safetensors", a file with the tensors;
  * "hf" (transformers) and "timm", a folder with the weights under their names, config.json and how

@@ -2,6 +2,8 @@
  * preprocessor_config.json, or pretrained_cfg in timm's config.json.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/tokenizer.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -325,19 +327,70 @@ static json_t *described(const fgi_config *c, const json_t *config)
                      "dtype", "s32", "shape", "outputs", count, "class_names", names);
 }
 
-fg_status fgi_published_data(const fgi_config *c, json_t **out, fg_error *err)
+/* The positions of the model, unless the configuration limits them. */
+static json_int_t length_of(const fgi_config *c)
+{
+    const bool is_given = fg_option_is_given(c->values, "data.length");
+    const fgi_config_key *row = fgi_config_find(c->table, "model.length");
+    const bool has_positions = row != NULL && fgi_config_has_effect(c, row);
+    return fg_option_int(c->values, has_positions && !is_given ? "model.length" : "data.length");
+}
+
+/* outputs: of the model; 0: those of the tokenizer. */
+static fg_status describe_language(const fgi_config *c, json_int_t outputs, json_t **out,
+                                   fg_error *err)
+{
+    fg_tokenizer *tokenizer = NULL;
+    FGI_TRY(fg_tokenizer_open(fg_option_string(c->values, "data.tokenizer"), &tokenizer, err));
+    const json_int_t size = fg_tokenizer_size(tokenizer), length = length_of(c);
+    const char *text = fg_tokenizer_json(tokenizer, NULL);
+    const bool fits = outputs == 0 || size == outputs || (size < outputs && text != NULL);
+    if (fits)
+        *out = json_pack("{s:s, s:i, s:s, s:s, s:{s:s, s:[I]}, s:{s:s, s:[I]}, s:I, s:s}", "format",
+                         "fulgurite-data", "version", 1, "task", "language", "data_format", "text",
+                         "input", "dtype", "s32", "shape", length, "target", "dtype", "s32",
+                         "shape", length, "outputs", outputs != 0 ? outputs : size, "tokenizer",
+                         text != NULL ? text : "bytes");
+    fg_tokenizer_destroy(tokenizer);
+    if (!fits)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: the tokenizer has %" JSON_INTEGER_FORMAT
+                        " tokens, but the model has %" JSON_INTEGER_FORMAT
+                        " (vocab_size)\nset data.tokenizer to the tokenizer.json of the model",
+                        fgi_config_where(c, "data.tokenizer"), size, outputs);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+/* config.json next to the weights; NULL: there is none. */
+static fg_status read_described(const fgi_config *c, json_t **out, fg_error *err)
 {
     char path[FGI_PATH_BYTES];
-    json_t *config = NULL;
     char *folder = NULL;
     *out = NULL;
     FGI_TRY(folder_of(c, &folder, err));
-    if (folder == NULL)
-        return FG_OK;
-    const fg_status status = fgi_published_read(folder, "config.json", path, &config, err);
-    if (status == FG_OK && config != NULL)
-        *out = described(c, config);
-    json_decref(config);
+    const fg_status status =
+        folder != NULL ? fgi_published_read(folder, "config.json", path, out, err) : FG_OK;
     fgi_free(folder);
     return status;
+}
+
+fg_status fgi_published_language(const fgi_config *c, json_t **out, fg_error *err)
+{
+    json_t *config = NULL;
+    *out = NULL;
+    FGI_TRY(read_described(c, &config, err));
+    const json_int_t outputs = json_integer_value(json_object_get(config, "vocab_size"));
+    json_decref(config);
+    return describe_language(c, outputs, out, err);
+}
+
+fg_status fgi_published_data(const fgi_config *c, json_t **out, fg_error *err)
+{
+    json_t *config = NULL;
+    *out = NULL;
+    FGI_TRY(read_described(c, &config, err));
+    if (config != NULL)
+        *out = described(c, config);
+    json_decref(config);
+    return FG_OK;
 }

@@ -261,6 +261,8 @@ bool fgi_run_is_evaluation(const fg_recipe *r);
 /* If the command line names a run or a checkpoint instead of a configuration: opens it as
  * r->origin, and sets r->c to its configuration with the command line's overrides. */
 fg_status fgi_run_adopt(fg_recipe *r, fg_error *err);
+/* FG_EINVAL: the argument is a published model, a folder or hf:OWNER/NAME. */
+fg_status fgi_run_name_published(const fg_recipe *r, const char *path, fg_error *err);
 /* Sets r->folder, opens r->origin unless fgi_run_adopt has done so, and returns the checkpoint that
  * the Trainer resumes from (NULL: none; borrowed from the run). */
 fg_status fgi_run_find_origin(fg_recipe *r, const char **out_resume, fg_error *err);

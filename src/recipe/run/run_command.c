@@ -14,6 +14,7 @@
 #include "base/duration.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/text.h"
 #include "train/state/metrics.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
@@ -233,13 +234,21 @@ static void say_task(fg_recipe *r)
     fgi_config_warn(r->c, "task", warn, r);
 }
 
-/* Published weights say what their images and classes are: predictions need no training data. */
+/* Published weights say what their tokens, or images and classes are: predictions need no training
+ * data. */
 static fg_status describe_published(const fg_recipe *r, json_t **out, fg_error *err)
 {
     const fg_format_entry *format = NULL;
     *out = NULL;
     if (r->kind != FG_RECIPE_PREDICT || !r->is_start)
         return FG_OK;
+    if (fgi_run_is_sampling(r) && fgi_is_one_of(r->c->task, "auto|language"))
+        return fgi_published_language(r->c, out, err);
+    const fg_entry *model = fgi_config_entry(r->c, FG_REGISTRY_MODEL, "model.name", NULL);
+    if (r->c->data.format == NULL && model != NULL && ((const fg_model_entry *)model)->takes_tokens)
+        return fgi_fail(err, FG_EINVAL,
+                        "expected --prompt=TEXT, which a language model continues, or data.format "
+                        "and data.predict: texts to classify");
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
     return is_given(r->c, format->files.train) ? FG_OK : fgi_published_data(r->c, out, err);
 }

@@ -141,6 +141,14 @@ static const char *named(const fg_recipe *r)
     return is_alone && fgi_run_origin_is_named(ckpt) ? ckpt : NULL;
 }
 
+fg_status fgi_run_name_published(const fg_recipe *r, const char *path, fg_error *err)
+{
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' is a published model: expected a configuration or a trained model\n"
+                    "to use it: fulgurite %s --model.hf=%s",
+                    path, r->command, path);
+}
+
 fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
 {
     const char *arg = fgi_run_is_evaluation(r) ? named(r) : NULL;
@@ -155,14 +163,14 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
             "\nif it is data, name the model first: fulgurite %s last %.200s", r->command, arg);
     if (status != FG_OK)
         return status;
-    if (r->origin.c == NULL) {
-        (void)fgi_fail(
+    if (r->origin.c == NULL && fgi_exists_in(fg_ckpt_path(r->origin.ckpt), "config.json"))
+        return fgi_run_name_published(r, fg_ckpt_path(r->origin.ckpt), err);
+    if (r->origin.c == NULL)
+        return fgi_fail(
             err, FG_EINVAL,
             "%s: contains no configuration; it was written by another program or an older "
             "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
             fg_ckpt_path(r->origin.ckpt), r->command);
-        return FG_EINVAL;
-    }
     r->is_adopted = true;
     return read_adopted(r, err);
 }
