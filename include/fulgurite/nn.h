@@ -346,6 +346,8 @@ typedef struct fg_model_entry {
     bool takes_tokens; /* apply receives s32[N,T], returns T[N,T,outputs], or T[N,outputs] for
                           classes of texts; other inputs are an error */
     bool takes_series; /* inputs s32[T] are tokens, as with takes_tokens; others are numbers */
+    bool per_token;    /* with takes_tokens: apply only returns T[N,T,outputs]: a language model,
+                          for no other task */
     /* Builds the layers in root, which keeps an error. self is the row's struct (entry.size), which
      * root owns: the options have their values, all other members are 0. */
     void (*build)(void *self, fg_module *root, const fg_model_shape *shape);

@@ -311,15 +311,16 @@ static fg_status not_a_number(const fitter *f, size_t column)
     const fgi_csv_seen *seen = &f->schema->columns[column].seen;
     const bool is_infinite =
         seen->texts == 0 || (seen->infinite > 0 && seen->infinite_row < seen->text_row);
+    const bool is_target = (int64_t)column == f->schema->target;
     const char *hint =
-        (int64_t)column == f->schema->target
-            ? "correct it, or remove the row"
-            : "correct it, or treat it as missing with data.na_values and data.missing: mean";
+        is_target ? "correct it, or remove the row"
+                  : "correct it, or treat it as missing with data.na_values and data.missing: mean";
     if (is_infinite)
         return fgi_csv_fail(f->csv, seen->infinite_row, column, f->err,
                             "the value is infinite: expected a finite number\n%s", hint);
-    return fgi_csv_fail(f->csv, seen->text_row, column, f->err, "'%s' is not a number\n%s",
-                        seen->text, hint);
+    return fgi_csv_fail(f->csv, seen->text_row, column, f->err, "'%s' is not a number\n%s%s",
+                        seen->text, hint,
+                        is_target ? "; to predict classes, set task: classification" : "");
 }
 
 /* Population mean and standard deviation; a deviation of 0 is replaced by 1. */

@@ -57,6 +57,10 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
                                                 .up_name = "intermediate.dense",
                                                 .down_name = "output.dense"};
     m->module = root;
+    if (shape->per_token)
+        (void)fgi_module_fail(root, FG_EINVAL,
+                              "bert reads all tokens of a text, also those that a language model "
+                              "predicts\nset model.name: gpt2, llama or lstm");
     if (!fgi_check_length(root, shape, m->length))
         return;
     fg_module *body = fg_module_child(root, "bert");

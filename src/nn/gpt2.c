@@ -104,6 +104,7 @@ static const fg_published published[] = {
 const fg_model_entry fgi_gpt2_row = {
     .entry = {.name = "gpt2", .help = "GPT-2, a language model", FG_OPTIONS(options, gpt2)},
     .takes_tokens = true,
+    .per_token = true,
     .build = build,
     .apply = apply,
     .published = published};

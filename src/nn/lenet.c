@@ -26,13 +26,8 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
     const bool small = image[0] < SMALL_SIDE || image[1] < SMALL_SIDE;
     const int64_t shrink = small ? 0 : 4; /* by the second convolution, each side */
     const int64_t rows = (image[0] / 2 - shrink) / 2, columns = (image[1] / 2 - shrink) / 2;
-    if (image[0] < LEAST_SIDE || image[1] < LEAST_SIDE) {
-        (void)fgi_module_fail(root, FG_EINVAL,
-                              "lenet: images of %" PRId64 "x%" PRId64
-                              " pixels: expected at least %d",
-                              image[0], image[1], (int)LEAST_SIDE);
+    if (!fgi_check_image(root, shape, LEAST_SIDE))
         return;
-    }
     fg_conv_options conv = {
         .in = image[2], .out = 6, .kernel = small ? 3 : 5, .pad = small ? 1 : 2};
     m->conv[0] = fg_conv_create(root, "conv1", &conv);

@@ -142,6 +142,7 @@ static const fg_published published[] = {
 const fg_model_entry fgi_llama_row = {
     .entry = {.name = "llama", .help = "Llama, a language model", FG_OPTIONS(options, llama)},
     .takes_tokens = true,
+    .per_token = true,
     .build = build,
     .apply = apply,
     .published = published};

@@ -24,7 +24,8 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
     m->per_token = shape->per_token;
     if (input->rank > 2)
         (void)fgi_module_fail(root, FG_EINVAL,
-                              "lstm on %s: expected tokens s32[T], or numbers [T] or [T, F]",
+                              "lstm on %s: expected tokens s32[T], or numbers [T] or [T, F]"
+                              "\nfor images, set model.name: resnet18, for example",
                               fg_type_format(input, text, sizeof text));
     if (m->per_token && m->bidirectional)
         (void)fgi_module_fail(root, FG_EINVAL,

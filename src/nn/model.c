@@ -141,7 +141,8 @@ static bool find_image(fg_module *root, const char *name, const fg_model_options
         char text[96];
         (void)fgi_module_fail(root, FG_EINVAL,
                               "%s on %s: expected images [H,W] or [H,W,C], or flat ones with their "
-                              "height, width and channels given",
+                              "height, width and channels given\nset data.image, or, for samples "
+                              "that are not images, model.name: mlp",
                               name, fg_type_format(in, text, sizeof text));
         return false;
     }
@@ -155,7 +156,9 @@ static bool check_input(fg_module *root, const char *name, const fg_model_option
     const bool matches = o->input.rank >= 1 && o->input.rank < FG_MAX_RANK && count >= 1 &&
                          count < INT32_MAX && fg_dtype_size(o->input.dtype) > 0;
     if (!matches)
-        (void)fgi_module_fail(root, FG_EINVAL, "model '%s': inputs of type %s are not supported",
+        (void)fgi_module_fail(root, FG_EINVAL,
+                              "model '%s': inputs of type %s are not supported: expected at "
+                              "least one dimension\nreshape a vector data.x to [N, 1]",
                               name, fg_type_format(&o->input, text, sizeof text));
     else if (o->outputs < 1)
         (void)fgi_module_fail(root, FG_EINVAL, "model '%s': outputs %" PRId64 "; must be given",

@@ -8,6 +8,7 @@
  * networks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -120,6 +121,10 @@ static void build(void *self, fg_module *module, const fg_model_shape *shape, co
                                   .out = net->width,
                                   .kernel = is_small ? 3 : 7,
                                   .stride = is_small ? 1 : 2};
+    if (k->is_bottleneck && net->width * k->group_width % PLAIN_WIDTH != 0)
+        (void)fgi_module_fail(module, FG_EINVAL,
+                              "%s: model.width is %" PRId64 ": expected a multiple of %d", k->name,
+                              net->width, PLAIN_WIDTH / k->group_width);
     fg_module_describe(module, k->name, is_small ? "small" : "imagenet");
     net->module = module;
     net->first = make_unit(module, "conv1", "bn1", stem);

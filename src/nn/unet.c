@@ -70,11 +70,13 @@ static void build(void *self, fg_module *root, const fg_model_shape *shape)
     if (!fgi_check_image(root, shape, (int64_t)1 << m->depth))
         return;
     if (shape->outputs % pixels != 0) {
-        (void)fgi_module_fail(root, FG_EINVAL,
-                              "unet: %" PRId64 " outputs for images of %" PRId64 "x%" PRId64
-                              " pixels: expected values for each pixel, as targets of the "
-                              "same height and width have",
-                              shape->outputs, image[0], image[1]);
+        (void)fgi_module_fail(
+            root, FG_EINVAL,
+            "unet: %" PRId64 " outputs for images of %" PRId64 "x%" PRId64
+            " pixels: expected values for each pixel, as targets of the "
+            "same height and width have\nfor a class or values of each image, set "
+            "model.name: resnet18, for example",
+            shape->outputs, image[0], image[1]);
         return;
     }
     int64_t width = m->width;

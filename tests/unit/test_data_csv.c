@@ -350,9 +350,10 @@ static void the_task_follows_from_the_target(void **state)
             size += (size_t)snprintf(text + size, sizeof(text) - size, "1,%d\n", i % values);
         assert_int_equal(is_classification(text, NULL), values == 20);
     }
-    csv_expect_error(
-        "x,y\n1,2\n2,b\n", &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
-        "t.csv:3: row 2, column 'y': 'b' is not a number\ncorrect it, or remove the row");
+    csv_expect_error("x,y\n1,2\n2,b\n", &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'y': 'b' is not a number\ncorrect it, or remove the "
+                     "row; to predict "
+                     "classes, set task: classification");
 }
 
 static void numeric_classes_are_in_numeric_order_and_written_one_way(void **state)

@@ -381,7 +381,7 @@ static void targets_are_classes_or_numbers(void **state)
                          "data.keep_default_na: false");
     csv_expect_error("a,y\n1,2\n2,x\n", &numeric, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': 'x' is not a number\ncorrect it, or remove the "
-                     "row");
+                     "row; to predict classes, set task: classification");
     /* one fraction is enough for numbers, and one word for classes */
     fgt_ok(csv_open_text("a,y\n1,1.5\n2,1\n3,1\n4,2\n5,2\n", NULL, &parts));
     assert_int_equal(fg_dataset_class_count(parts.train), 0);

@@ -442,11 +442,13 @@ static void models_refuse_what_does_not_go(void **state)
         "mlp.dropout: expected a number from 0 to less than 1 (for example 0.1), got '1'");
     assert_string_equal(
         refused(&(fg_model_options){.name = "mlp", .input = {.dtype = FG_F32}, .outputs = 2}),
-        "model 'mlp': inputs of type f32[] are not supported");
+        "model 'mlp': inputs of type f32[] are not supported: expected at least one "
+        "dimension\nreshape a vector data.x to [N, 1]");
     assert_string_equal(
         refused(&(fg_model_options){.name = "lenet", .input = odd, .outputs = 2}),
         "lenet on f32[63]: expected images [H,W] or [H,W,C], or flat ones with their "
-        "height, width and channels given");
+        "height, width and channels given\nset data.image, or, for samples that are not images, "
+        "model.name: mlp");
     assert_string_equal(
         refused(&(fg_model_options){
             .name = "resnet18", .input = flat, .outputs = 2, .options = "{stem: tiny}"}),
@@ -454,22 +456,23 @@ static void models_refuse_what_does_not_go(void **state)
     assert_string_equal(
         refused(&(fg_model_options){.name = "resnet50", .input = odd, .outputs = 2}),
         "resnet50 on f32[63]: expected images [H,W] or [H,W,C], or flat ones with their height, "
-        "width "
-        "and channels given");
+        "width and channels given\nset data.image, or, for samples that are not images, "
+        "model.name: mlp");
     assert_string_equal(
         refused(&(fg_model_options){
             .name = "resnet18", .input = flat, .outputs = 2, .options = "{width: -1}"}),
         "resnet18.width: expected an integer from 1 to 65536, or auto (for example 32), got '-1'");
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
-                        "lenet: images of 3x9 pixels: expected at least 4");
+                        "images of 3x9 pixels: expected at least 4\nset data.size");
     assert_string_equal(
         refused(&(fg_model_options){.name = "lenet", .input = {FG_U8, 2, {9, 3}}, .outputs = 2}),
-        "lenet: images of 9x3 pixels: expected at least 4");
+        "images of 9x3 pixels: expected at least 4\nset data.size");
     assert_string_equal(
         refused(
             &(fg_model_options){.name = "lenet", .input = odd, .outputs = 2, .image = {7, 8, 1}}),
         "lenet on f32[63]: expected images [H,W] or [H,W,C], or flat ones with their "
-        "height, width and channels given");
+        "height, width and channels given\nset data.image, or, for samples that are not images, "
+        "model.name: mlp");
     assert_int_equal(parameters_of(&(fg_model_options){
                          .name = "lenet", .input = odd, .outputs = 2, .image = {7, 9, 1}}) > 0,
                      1);

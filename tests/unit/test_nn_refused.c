@@ -112,7 +112,8 @@ static const struct {
     {"lstm",
      NULL,
      {FG_F32, 3, {28, 28, 3}},
-     "lstm on f32[28,28,3]: expected tokens s32[T], or numbers [T] or [T, F]"},
+     "lstm on f32[28,28,3]: expected tokens s32[T], or numbers [T] or [T, F]\n"
+     "for images, set model.name: resnet18, for example"},
     {"lstm",
      "{layers: 65}",
      {FG_F32, 1, {28}},
@@ -127,7 +128,8 @@ static const struct {
      NULL,
      {FG_F32, 3, {32, 16, 3}},
      "unet: 2 outputs for images of 32x16 pixels: expected values for each pixel, as targets of "
-     "the same height and width have"},
+     "the same height and width have\nfor a class or values of each image, set model.name: "
+     "resnet18, for example"},
     {"unet",
      "{depth: 5}",
      {FG_F32, 3, {32, 16, 3}},

@@ -100,14 +100,20 @@ static fg_status count_labels(const fg_dataset *d, int64_t classes, int64_t *out
     return status;
 }
 
+/* The option that names the file of the training targets; NULL: there is none. */
+static const char *target_option(const fgi_run_format *f)
+{
+    const char *target = fgi_run_format_target(f->entry, FG_PART_TRAIN);
+    return target != NULL ? target : f->entry->files.train;
+}
+
 /* A classifier needs at least two classes to choose from. */
 static fg_status check_classes(const fgi_run_format *f, const fgi_class_counts *counts,
                                fg_error *err)
 {
     char key[FGI_RUN_KEY_SIZE], number[32];
     const int64_t only = fgi_class_counts_only(counts);
-    const char *target = fgi_run_format_target(f->entry, FG_PART_TRAIN);
-    const char *labels = target != NULL ? target : f->entry->files.train;
+    const char *labels = target_option(f);
     if (only < 0 || labels == NULL)
         return FG_OK;
     (void)fgi_snprintf(number, sizeof(number), "%" PRId64, only);
@@ -132,6 +138,7 @@ static double largest_of(const fgi_class_counts *counts)
 /* Says how many samples each class has in each part. */
 static fg_status say_classes(const fgi_run_format *f, fgi_run_data *data, fg_error *err)
 {
+    char key[FGI_RUN_KEY_SIZE];
     fgi_class_counts counts;
     const fg_type *target = &fg_dataset_field(data->train, 1)->type;
     const bool is_multilabel = strcmp(f->c->task, "multilabel") == 0 && target->rank == 1;
@@ -146,6 +153,9 @@ static fg_status say_classes(const fgi_run_format *f, fgi_run_data *data, fg_err
     fg_status status = count_labels(data->train, counts.classes, counts.train, err);
     if (status == FG_OK)
         status = count_labels(data->val, counts.classes, counts.val, err);
+    if (status != FG_OK && is_multilabel && target_option(f) != NULL)
+        status = fgi_context(err, status, "task multilabel: %s",
+                             fgi_config_where(f->c, fgi_run_format_key(target_option(f), key)));
     if (status == FG_OK && !is_multilabel)
         status = check_classes(f, &counts, err);
     if (status == FG_OK)

@@ -389,21 +389,48 @@ static fg_status find_labels(const fgi_config *c, fgi_run_task *t, fg_error *err
     return name_classes(t, err);
 }
 
-/* Models of tokens and tokens require each other. */
-static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_error *err)
+/* The models that read tokens, and only predict the next one, or can do something else. */
+static const char *token_models(const fg_registry *registry, bool per_token, char out[200])
 {
-    char type[96], names[200] = "";
-    const fg_registry *registry = c->registry;
-    const bool has_tokens =
-        t->input.rank == 1 && t->input.dtype == FG_S32 &&
-        (!t->is_language || (fg_type_equal(&t->target, &t->input) && t->schema->class_count > 0));
+    out[0] = '\0';
     for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_MODEL); i++) {
         const fg_model_entry *m =
             (const fg_model_entry *)fg_registry_at(registry, FG_REGISTRY_MODEL, i);
-        if (m->takes_tokens || m->takes_series)
-            (void)fgi_snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
-                               names[0] != '\0' ? ", " : "", m->entry.name);
+        const bool fits = m->takes_series || (m->takes_tokens && m->per_token == per_token);
+        if (fits)
+            (void)fgi_snprintf(out + strlen(out), 200 - strlen(out), "%s%s",
+                               out[0] != '\0' ? ", " : "", m->entry.name);
     }
+    return out;
+}
+
+/* Language models and the task language require each other. */
+static fg_status check_language(const fgi_config *c, const fgi_run_task *t, fg_error *err)
+{
+    char names[200];
+    const fg_model_entry *m = t->model_entry;
+    if (t->is_language && !m->takes_tokens && !m->takes_series)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: '%s' does not take tokens, which task language requires: expected one "
+                        "of %s",
+                        fgi_config_where(c, "model.name"), m->entry.name,
+                        token_models(c->registry, true, names));
+    if (m->per_token && !t->is_language)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: '%s' predicts the next token, but the task is %s: expected one of %s\n"
+                        "for task: language, pass data.format text, or a pack of tokens "
+                        "(fulgurite pack FILE.npy tokens.pack --sequence=LENGTH)",
+                        fgi_config_where(c, "model.name"), m->entry.name, c->task,
+                        token_models(c->registry, false, names));
+    return FG_OK;
+}
+
+/* Models of tokens and tokens require each other. */
+static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_error *err)
+{
+    char type[96], target[96];
+    const bool has_tokens = t->input.rank == 1 && t->input.dtype == FG_S32;
+    const bool has_next = fg_type_equal(&t->target, &t->input) && t->schema->class_count > 0;
     const bool has_option = fg_option_find(t->model_values, "vocabulary") != NULL;
     const int64_t vocabulary =
         has_option ? (int64_t)fg_option_number(t->model_values, "vocabulary") : INT64_MAX;
@@ -412,11 +439,20 @@ static fg_status check_tokens(const fgi_config *c, const fgi_run_task *t, fg_err
                         "model.vocabulary is %" PRId64 ", but the tokenizer has %" PRId64 " tokens",
                         vocabulary, t->schema->vocabulary);
     FGI_TRY(check_documents(t, err));
-    if (t->is_language && !t->model_entry->takes_tokens && !t->model_entry->takes_series)
+    if (has_tokens && has_next && !t->is_language)
         return fgi_fail(err, FG_EINVAL,
-                        "%s: '%s' does not take tokens, which task language requires: expected one "
-                        "of %s",
-                        fgi_config_where(c, "model.name"), t->model_entry->entry.name, names);
+                        "%s is %s, but the targets are the tokens that follow each token: expected "
+                        "language\nfor classes or values of texts, set data.target",
+                        fgi_config_where(c, "task"), c->task);
+    if (has_tokens || t->is_language)
+        FGI_TRY(check_language(c, t, err));
+    if (has_tokens && t->is_language && !has_next)
+        return fgi_fail(
+            err, FG_EINVAL,
+            "%s: the samples are %s with targets %s: expected tokens and the next token "
+            "of each, as data.format text and packs of tokens have",
+            fgi_config_where(c, "task"), fg_type_format(&t->input, type, sizeof type),
+            fg_type_format(&t->target, target, sizeof target));
     if (!has_tokens && (t->is_language || t->model_entry->takes_tokens))
         return fgi_fail(err, FG_EINVAL,
                         "%s: the samples are %s: expected tokens, such as those of data.format "
