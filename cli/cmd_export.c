@@ -40,7 +40,7 @@ static int run(const cli_call *call)
     fg_status status = fgi_run_origin_open(call->args[0], which, NULL, NULL, &origin, &err);
     if (status == FG_OK)
         status = strcmp(kind, "onnx") == 0
-                     ? fgi_run_export_onnx(&origin, path, &to_stderr, &err)
+                     ? fgi_run_export_onnx(&origin, path, 0, &to_stderr, &err)
                      : fgi_published_export(&origin, kind, path, &to_stderr, &err);
     fgi_run_origin_close(&origin);
     if (status != FG_OK)

@@ -36,17 +36,21 @@ typedef struct fg_onnx_options {
     const char *input_name;  /* ["input"] */
     const char *output_name; /* ["output"] */
     const char *const *metadata; /* metadata_props: key, value, key, value ..., NULL      [none] */
-    uint64_t reserved[4];
+    size_t limit_bytes; /* the most bytes of tensors in the file itself                   [2 GB] */
+    size_t *out_data_bytes; /* set to the size of PATH.data; 0: it was not written        [NULL] */
+    uint64_t reserved[2];
 } fg_onnx_options;
 
 /* Writes an ONNX model (opset 18) of what `forward` computes in inference mode, for batches of any
  * size: it is called once, with self and x, T[batch, ...] of options->input, and returns the
  * output, whose first dimension is the batch too. The parameters and buffers of the module are
- * tensors of the file, with their names and layouts in files; it is at most 2 GB. No device is
- * needed. The batch size that `forward` sees is a large prime, whose multiples are not fixed in
- * the file. Errors: FG_EINVAL, FG_EUNSUPPORTED (names an operation that ONNX or its table here does
- * not have, such as sorting, loops and random numbers), those of the trace, FG_EIO, FG_ENOMEM.
- * Source: ONNX 1.13. */
+ * tensors of the file, with their names and layouts in files. If they have more than limit_bytes,
+ * by default as many as an ONNX file can contain, those of at least 1 KB are written to a second
+ * file, PATH.data, to which the model refers by its name (ONNX's external data). No device is
+ * needed. The batch size that `forward` sees is a large prime, whose multiples are not fixed in the
+ * file. Errors: FG_EINVAL, FG_EUNSUPPORTED (names an operation that ONNX or its table here does not
+ * have, such as sorting and random numbers), those of the trace, FG_EIO, FG_ENOMEM. Source: ONNX
+ * 1.13. */
 FG_API FG_MUST_USE fg_status fg_module_save_onnx(const fg_module *module, const char *path,
                                                  fg_tensor (*forward)(void *self, fg_tensor x),
                                                  void *self, const fg_onnx_options *options,

@@ -26,10 +26,15 @@ typedef struct fgi_onnx_model {
     size_t argument_count;
     const char *output;          /* name of the result */
     const char *const *metadata; /* key, value ..., NULL */
+    size_t
+        limit_bytes; /* the most bytes of tensors in the file itself; 0: 2 GB, as protobuf's limit
+                           is 2^31 - 1 bytes for the whole file */
 } fgi_onnx_model;
 
-/* Writes the file; an existing one is replaced as a whole. Errors: FG_EUNSUPPORTED (names an
- * operation that has no row, with the scope in the model; more than 2 GB), those of writing. */
-fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, fg_error *err);
+/* Writes the file; an existing one is replaced as a whole. Beyond the limit, large tensors are
+ * written to PATH.data; *out_data_bytes is its size, 0: there is none. Errors: FG_EUNSUPPORTED
+ * (names an operation that has no row, with the scope in the model), those of writing. */
+fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, size_t *out_data_bytes,
+                         fg_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* onnx_graph.c - builds the messages of onnx.proto in an arena, and writes them.
+/* onnx_graph.c - builds the messages of onnx.proto in an arena.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "onnx/onnx_graph.h"
@@ -10,17 +10,32 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/print.h"
 
-enum { IR_VERSION = 8, OPSET = 18, TYPE_INTEGER = 2, TYPE_STRING = 3, TYPE_INTEGERS = 7 };
+enum { IR_VERSION = 8, OPSET = 18 };
+enum { TYPE_INTEGER = 2, TYPE_STRING = 3, TYPE_GRAPH = 5, TYPE_INTEGERS = 7 };
+
+typedef Fulgurite__Onnx__Graph graph_message;
+
+void fgi_onnx_graph_init(fgi_onnx_graph *g, fg_error *err)
+{
+    *g = (fgi_onnx_graph){.err = err};
+    g->body = &g->main;
+}
+
+static void body_fini(fgi_onnx_body *body)
+{
+    fgi_free(body->nodes.item);
+    fgi_free(body->inputs.item);
+    fgi_free(body->outputs.item);
+    *body = (fgi_onnx_body){.outer = NULL};
+}
 
 void fgi_onnx_graph_fini(fgi_onnx_graph *g)
 {
+    body_fini(&g->main);
     fgi_free(g->values);
-    fgi_free(g->nodes);
-    fgi_free(g->initializers);
-    fgi_free(g->inputs);
+    fgi_free(g->initializers.item);
     fgi_arena_fini(&g->arena);
 }
 
@@ -58,17 +73,27 @@ static char *copy_text(fgi_onnx_graph *g, const char *text)
     return copy(g, text, strlen(text) + 1);
 }
 
-/* Appends to one of the graph's lists. */
-#define APPEND(g, list, count, capacity, item)                                                     \
-    do {                                                                                           \
-        void *grown_ = fgi_grow((g)->list, (g)->count, &(g)->capacity, sizeof *(g)->list);         \
-        if (grown_ == NULL) {                                                                      \
-            fgi_onnx_fail((g), FG_ENOMEM, "out of memory");                                        \
-        } else {                                                                                   \
-            (g)->list = grown_;                                                                    \
-            (g)->list[(g)->count++] = (item);                                                      \
-        }                                                                                          \
-    } while (0)
+static void append(fgi_onnx_graph *g, fgi_onnx_list *list, void *item)
+{
+    void **grown = fgi_grow(list->item, list->count, &list->capacity, sizeof *grown);
+    if (grown == NULL) {
+        fgi_onnx_fail(g, FG_ENOMEM, "out of memory");
+        return;
+    }
+    list->item = grown;
+    grown[list->count++] = item;
+}
+
+/* A name that no other value has: that of an operation, and a number. */
+static char *new_name(fgi_onnx_graph *g)
+{
+    char *name = g->status == FG_OK
+                     ? fgi_arena_printf(&g->arena, "%s_%zu", g->place, g->node_count++)
+                     : NULL;
+    if (name == NULL)
+        fgi_onnx_fail(g, FG_ENOMEM, "out of memory");
+    return name;
+}
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
@@ -77,8 +102,7 @@ fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *op_type, int count,
 {
     fgi_onnx_node *node = room(g, sizeof *node);
     char **names = room(g, ((size_t)count + 1) * sizeof *names);
-    char *name =
-        g->status == FG_OK ? fgi_arena_printf(&g->arena, "%s_%zu", g->place, g->node_count) : NULL;
+    char *name = new_name(g);
     if (node == NULL || names == NULL || name == NULL)
         return NULL;
     fulgurite__onnx__node__init(node);
@@ -91,7 +115,7 @@ fgi_onnx_node *fgi_onnx_add(fgi_onnx_graph *g, const char *op_type, int count,
     node->output = &names[count];
     node->name = name;
     node->op_type = (char *)op_type;
-    APPEND(g, nodes, node_count, node_capacity, node);
+    append(g, &g->body->nodes, node);
     return node;
 }
 
@@ -203,8 +227,7 @@ const char *fgi_onnx_initializer(fgi_onnx_graph *g, const char *name, const fg_t
     t->name = (char *)name;
     t->has_raw_data = true;
     t->raw_data = (ProtobufCBinaryData){fg_type_bytes(type), (uint8_t *)data};
-    g->bytes += (double)t->raw_data.len;
-    APPEND(g, initializers, initializer_count, initializer_capacity, t);
+    append(g, &g->initializers, t);
     return name;
 }
 
@@ -212,7 +235,7 @@ const char *fgi_onnx_constant(fgi_onnx_graph *g, const fg_type *type, const void
 {
     const void *own = copy(g, data, fg_type_bytes(type));
     char *name = g->status == FG_OK
-                     ? fgi_arena_printf(&g->arena, "constant_%zu", g->initializer_count)
+                     ? fgi_arena_printf(&g->arena, "constant_%zu", g->initializers.count)
                      : NULL;
     return own != NULL && name != NULL ? fgi_onnx_initializer(g, name, type, own) : "";
 }
@@ -224,14 +247,18 @@ const char *fgi_onnx_integers(fgi_onnx_graph *g, int count, const int64_t *value
 
 bool fgi_onnx_is_batch(int64_t dim) { return dim > 0 && dim % FGI_ONNX_BATCH == 0; }
 
-/* The size of the batch: the first dimension of the model's input. */
+/* The size of the batch: the first dimension of the model's input. Computed before any loop. */
 static const char *batch_size(fgi_onnx_graph *g)
 {
-    if (g->batch == NULL && g->input_count > 0) {
-        fgi_onnx_node *node = fgi_onnx_add(g, "Shape", 1, (const char *const *)&g->inputs[0]->name);
+    if (g->batch == NULL && g->main.inputs.count > 0) {
+        const Fulgurite__Onnx__ValueInfo *input = g->main.inputs.item[0];
+        fgi_onnx_body *const body = g->body;
+        g->body = &g->main;
+        fgi_onnx_node *node = fgi_onnx_add(g, "Shape", 1, (const char *const *)&input->name);
         fgi_onnx_set_integer(g, node, "start", 0);
         fgi_onnx_set_integer(g, node, "end", 1);
         g->batch = fgi_onnx_result(node);
+        g->body = body;
     }
     return g->batch != NULL ? g->batch : "";
 }
@@ -298,11 +325,12 @@ const char *fgi_onnx_whole(fgi_onnx_graph *g, uint32_t id)
         dim[i] = v.stored.dim[i] == v.type.dim[i] ? 1 : v.type.dim[i];
     const char *in[] = {v.name, fgi_onnx_shape(g, v.type.rank, dim)};
     const char *whole = fgi_onnx_put(g, "Expand", 2, in);
-    fgi_onnx_set(g, id, whole, &v.type, &v.type);
+    if (g->body->outer == NULL) /* the result of another body is not visible later */
+        fgi_onnx_set(g, id, whole, &v.type, &v.type);
     return whole;
 }
 
-/* ---- the model ------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static Fulgurite__Onnx__Dimension *dimension(fgi_onnx_graph *g, int64_t size)
 {
@@ -311,7 +339,7 @@ static Fulgurite__Onnx__Dimension *dimension(fgi_onnx_graph *g, int64_t size)
         return NULL;
     fulgurite__onnx__dimension__init(d);
     d->dim_param = size == FGI_ONNX_BATCH ? (char *)"batch" : NULL;
-    d->has_dim_value = size != FGI_ONNX_BATCH;
+    d->has_dim_value = !fgi_onnx_is_batch(size);
     d->dim_value = size;
     return d;
 }
@@ -343,12 +371,71 @@ static Fulgurite__Onnx__ValueInfo *described(fgi_onnx_graph *g, const char *name
     return info;
 }
 
+const char *fgi_onnx_add_input(fgi_onnx_graph *g, const char *name, const fg_type *type)
+{
+    name = name != NULL ? name : new_name(g);
+    append(g, &g->body->inputs, described(g, name, type));
+    return name != NULL ? name : "";
+}
+
+void fgi_onnx_add_output(fgi_onnx_graph *g, const char *name, const char *x, const fg_type *type)
+{
+    fgi_onnx_node *node = fgi_onnx_add(g, "Identity", 1, &x);
+    if (node != NULL && name != NULL)
+        node->output[0] = (char *)name;
+    append(g, &g->body->outputs, described(g, fgi_onnx_result(node), type));
+}
+
+/* The body as a message; its outer one is the graph's body again. */
+static graph_message *end_body(fgi_onnx_graph *g, const char *name)
+{
+    fgi_onnx_body *b = g->body;
+    const size_t size = sizeof(void *);
+    graph_message *out = room(g, sizeof *out);
+    if (out != NULL) {
+        fulgurite__onnx__graph__init(out);
+        out->name = (char *)name;
+        out->n_node = b->nodes.count;
+        out->node = copy(g, b->nodes.item, b->nodes.count * size);
+        out->n_input = b->inputs.count;
+        out->input = copy(g, b->inputs.item, b->inputs.count * size);
+        out->n_output = b->outputs.count;
+        out->output = copy(g, b->outputs.item, b->outputs.count * size);
+    }
+    g->body = b->outer;
+    body_fini(b);
+    return g->status == FG_OK ? out : NULL;
+}
+
+void fgi_onnx_begin_loop(fgi_onnx_graph *g, fgi_onnx_body *body)
+{
+    *body = (fgi_onnx_body){.outer = g->body};
+    g->body = body;
+}
+
+fgi_onnx_node *fgi_onnx_end_loop(fgi_onnx_graph *g, int count, const char *const *in)
+{
+    graph_message *body = end_body(g, "body");
+    fgi_onnx_node *node = fgi_onnx_add(g, "Loop", count, in);
+    Fulgurite__Onnx__Attribute *a = attribute(g, node, "body", TYPE_GRAPH);
+    char **names = a != NULL ? room(g, body->n_output * sizeof *names) : NULL;
+    if (names == NULL)
+        return NULL;
+    a->g = body;
+    node->output = names;
+    node->n_output = body->n_output - 1;
+    for (size_t i = 0; i < node->n_output; i++)
+        names[i] = new_name(g);
+    return g->status == FG_OK ? node : NULL;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
 void fgi_onnx_add_argument(fgi_onnx_graph *g, uint32_t id, const fgi_onnx_argument *argument)
 {
     const char *name = argument->name;
     if (argument->data == NULL) {
-        Fulgurite__Onnx__ValueInfo *info = described(g, name, &argument->type);
-        APPEND(g, inputs, input_count, input_capacity, info);
+        (void)fgi_onnx_add_input(g, name, &argument->type);
     } else {
         const int rank = argument->type.rank;
         fg_type file = argument->type;
@@ -382,74 +469,51 @@ static void set_metadata(fgi_onnx_graph *g, const char *const *pairs, Fulgurite_
     }
 }
 
-static fg_status write_model(const Fulgurite__Onnx__Model *model, const char *path, fg_error *err)
+static bool is_used(const graph_message *graph, const char *name)
 {
-    const size_t size = fulgurite__onnx__model__get_packed_size(model);
-    uint8_t *data = fgi_alloc(size);
-    if (data == NULL)
-        return fgi_no_memory(err);
-    (void)fulgurite__onnx__model__pack(model, data);
-    const fg_status status = fgi_file_write_atomic(path, data, size, err);
-    fgi_free(data);
-    return status;
-}
-
-static bool is_used(const fgi_onnx_graph *g, const char *name)
-{
-    for (size_t i = 0; i < g->node_count; i++)
-        for (size_t k = 0; k < g->nodes[i]->n_input; k++)
-            if (g->nodes[i]->input[k] == name)
+    for (size_t i = 0; i < graph->n_node; i++) {
+        const fgi_onnx_node *node = graph->node[i];
+        for (size_t k = 0; k < node->n_input; k++)
+            if (node->input[k] == name)
                 return true;
+        for (size_t k = 0; k < node->n_attribute; k++)
+            if (node->attribute[k]->g != NULL && is_used(node->attribute[k]->g, name))
+                return true;
+    }
     return false;
 }
 
-/* Such as the first values of sums: ONNX's have none. */
-static void drop_unused(fgi_onnx_graph *g)
+/* The initializers but for unused ones, such as the first values of sums: ONNX's have none. */
+static void set_initializers(fgi_onnx_graph *g, graph_message *graph)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < g->initializer_count; i++)
-        if (is_used(g, g->initializers[i]->name))
-            g->initializers[kept++] = g->initializers[i];
-    g->initializer_count = kept;
+    graph->initializer = room(g, (g->initializers.count + 1) * sizeof *graph->initializer);
+    for (size_t i = 0; i < g->initializers.count && graph->initializer != NULL; i++) {
+        Fulgurite__Onnx__Tensor *t = g->initializers.item[i];
+        if (is_used(graph, t->name))
+            graph->initializer[graph->n_initializer++] = t;
+    }
 }
 
 fg_status fgi_onnx_save(fgi_onnx_graph *g, uint32_t id, const char *path,
-                        const fgi_onnx_model *model)
+                        const fgi_onnx_model *model, size_t *out_data_bytes)
 {
-    const char *last = fgi_onnx_whole(g, id);
-    fgi_onnx_node *named = fgi_onnx_add(g, "Identity", 1, &last);
     const fg_type type = fgi_onnx_value_at(g, id).type;
-    Fulgurite__Onnx__ValueInfo *output = described(g, model->output, &type);
     Fulgurite__Onnx__Model file = FULGURITE__ONNX__MODEL__INIT;
-    Fulgurite__Onnx__Graph graph = FULGURITE__ONNX__GRAPH__INIT;
     Fulgurite__Onnx__OperatorSet opset = FULGURITE__ONNX__OPERATOR_SET__INIT, *sets = &opset;
+    fgi_onnx_add_output(g, model->output, fgi_onnx_whole(g, id), &type);
+    file.graph = end_body(g, "fulgurite");
     set_metadata(g, model->metadata, &file);
-    if (g->bytes > 2e9)
-        fgi_onnx_fail(g, FG_EUNSUPPORTED,
-                      "the tensors have %.1f GB, but an ONNX file at most 2\n"
-                      "safetensors files have no such limit",
-                      g->bytes / 1e9);
+    if (file.graph != NULL)
+        set_initializers(g, file.graph);
     if (g->status != FG_OK)
         return g->status;
-    named->output[0] = (char *)model->output;
-    drop_unused(g);
-    graph.n_node = g->node_count;
-    graph.node = g->nodes;
-    graph.name = (char *)"fulgurite";
-    graph.n_initializer = g->initializer_count;
-    graph.initializer = g->initializers;
-    graph.n_input = g->input_count;
-    graph.input = g->inputs;
-    graph.n_output = 1;
-    graph.output = &output;
     opset.domain = (char *)"";
     opset.has_version = true;
     opset.version = OPSET;
     file.has_ir_version = true;
     file.ir_version = IR_VERSION;
     file.producer_name = (char *)"fulgurite";
-    file.graph = &graph;
     file.n_opset_import = 1;
     file.opset_import = &sets;
-    return write_model(&file, path, g->err);
+    return fgi_onnx_write_files(&g->arena, &file, path, model->limit_bytes, out_data_bytes, g->err);
 }

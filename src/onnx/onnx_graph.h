@@ -19,22 +19,32 @@ typedef struct fgi_onnx_value {
     fg_type type, stored;
 } fgi_onnx_value;
 
+typedef struct fgi_onnx_list {
+    void **item;
+    size_t count, capacity;
+} fgi_onnx_list;
+
+/* The graph of the model, or one within: the body of a loop, which may use all values of its outer
+ * one. */
+typedef struct fgi_onnx_body {
+    struct fgi_onnx_body *outer; /* NULL: the model's */
+    fgi_onnx_list nodes, inputs, outputs;
+} fgi_onnx_body;
+
 typedef struct fgi_onnx_graph {
     fgi_arena arena;
     fgi_onnx_value *values; /* by SSA number */
     size_t value_count;
-    Fulgurite__Onnx__Node **nodes;
-    Fulgurite__Onnx__Tensor **initializers;
-    Fulgurite__Onnx__ValueInfo **inputs;
-    size_t node_count, node_capacity, initializer_count, initializer_capacity, input_count,
-        input_capacity;
-    const char *place; /* of the operation, in the names of its nodes */
-    const char *batch; /* the size of the batch, s64[1]; NULL: not computed yet */
-    double bytes;      /* of initializers */
+    fgi_onnx_body main, *body;  /* the one to which nodes are added */
+    fgi_onnx_list initializers; /* Tensor */
+    size_t node_count;          /* of all bodies, for their names */
+    const char *place;          /* of the operation, in the names of its nodes */
+    const char *batch;          /* the size of the batch, s64[1]; NULL: not computed yet */
     fg_status status;
     fg_error *err;
 } fgi_onnx_graph;
 
+void fgi_onnx_graph_init(fgi_onnx_graph *g, fg_error *err);
 void fgi_onnx_graph_fini(fgi_onnx_graph *g);
 /* Keeps the error, unless there is one. */
 void fgi_onnx_fail(fgi_onnx_graph *g, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
@@ -72,10 +82,25 @@ const char *fgi_onnx_whole(fgi_onnx_graph *g, uint32_t id);
 /* x with its dimensions in another order; x itself if it is the same. */
 const char *fgi_onnx_transpose(fgi_onnx_graph *g, const char *x, int rank, const int64_t *order);
 
+/* An input of the graph or body, with a new name unless one is given; returns it. */
+const char *fgi_onnx_add_input(fgi_onnx_graph *g, const char *name, const fg_type *type);
+/* Makes x a result of the graph or body, in the same way. */
+void fgi_onnx_add_output(fgi_onnx_graph *g, const char *name, const char *x, const fg_type *type);
+
+/* Begins the body of a loop. */
+void fgi_onnx_begin_loop(fgi_onnx_graph *g, fgi_onnx_body *body);
+/* Ends it: a node with a result for each output of the body but the first one, which is whether
+ * another iteration follows. */
+fgi_onnx_node *fgi_onnx_end_loop(fgi_onnx_graph *g, int count, const char *const *in);
+
 /* Adds an argument of @main. */
 void fgi_onnx_add_argument(fgi_onnx_graph *g, uint32_t id, const fgi_onnx_argument *argument);
 /* Writes the model whose result is the value `id`. */
 fg_status fgi_onnx_save(fgi_onnx_graph *g, uint32_t id, const char *path,
-                        const fgi_onnx_model *model);
+                        const fgi_onnx_model *model, size_t *out_data_bytes);
+
+/* onnx_file.c: writes the model, with large tensors in a second file if need be. */
+fg_status fgi_onnx_write_files(fgi_arena *arena, Fulgurite__Onnx__Model *model, const char *path,
+                               size_t limit_bytes, size_t *out_data_bytes, fg_error *err);
 
 #endif

@@ -32,6 +32,12 @@ static void refuse(graph *g, const statement *s, const char *why)
                   s->body[0] != '\0' ? " of " : why, s->body[0] != '\0' ? s->body : "");
 }
 
+/* Names the next nodes after the statement. */
+static void enter(graph *g, const statement *s)
+{
+    g->place = s->place[0] != '\0' ? s->place : s->name;
+}
+
 static void set(graph *g, const statement *s, const char *name)
 {
     fgi_onnx_set(g, s->result, name, &s->type, &s->type);
@@ -321,31 +327,6 @@ static void pad(graph *g, const statement *s, const rule *unused)
     set(g, s, fgi_onnx_put(g, "Pad", 3, in));
 }
 
-/* Rows of one axis, for each index: those of an embedding. */
-static void gather(graph *g, const statement *s, const rule *unused)
-{
-    const fg_type *x = &s->in_type[0], *index = &s->in_type[1];
-    int64_t axis = -1, map = -1, vector = -1, offset[FG_MAX_RANK], size[FG_MAX_RANK];
-    const int collapsed = fgi_statement_integers(s, "collapsed_slice_dims", 1, &axis);
-    const int mapped = fgi_statement_integers(s, "start_index_map", 1, &map);
-    const int offsets = fgi_statement_integers(s, "offset_dims", FG_MAX_RANK, offset);
-    (void)fgi_statement_integers(s, "index_vector_dim", 1, &vector);
-    (void)fgi_statement_integers(s, "slice_sizes", FG_MAX_RANK, size);
-    bool is_rows = collapsed == 1 && mapped == 1 && axis == map && offsets == x->rank - 1 &&
-                   vector == index->rank;
-    for (int i = 0, k = 0; i < x->rank && is_rows; i++)
-        if (i != axis)
-            is_rows = size[i] == x->dim[i] && offset[k++] == (i < axis ? i : i - 1 + index->rank);
-    if (!is_rows) {
-        refuse(g, s, " of single elements");
-        return;
-    }
-    fgi_onnx_node *node =
-        fgi_onnx_add(g, "Gather", 2, (const char *[]){in_whole(g, s, 0), in_whole(g, s, 1)});
-    fgi_onnx_set_integer(g, node, "axis", axis);
-    set(g, s, fgi_onnx_result(node));
-}
-
 /* ---- sums of products ------------------------------------------------------------------------ */
 
 static void dot_general(graph *g, const statement *s, const rule *unused)
@@ -543,6 +524,217 @@ static void reduce_window(graph *g, const statement *s, const rule *unused)
     set(g, s, fgi_onnx_transpose(g, y, 4, from));
 }
 
+/* ---- blocks at computed places --------------------------------------------------------------- */
+
+/* A block of an array: where it begins and ends along the axes along which it is not whole. */
+typedef struct block {
+    int count;
+    int64_t axis[FG_MAX_RANK];
+    const char *start[FG_MAX_RANK], *end[FG_MAX_RANK]; /* s64[1] */
+} block;
+
+static const char *integer(graph *g, int64_t value)
+{
+    return fgi_onnx_constant(g, &(fg_type){.dtype = FG_S64}, &value);
+}
+
+/* A block of `size` from the scalars start[dimension], moved into the bounds as StableHLO says. */
+static block read_block(graph *g, const statement *s, const fg_type *size, const char *const *start)
+{
+    const char *one = fgi_onnx_integers(g, 1, (int64_t[]){1});
+    block b = {.count = 0};
+    for (int i = 0; i < size->rank; i++) {
+        const int64_t last = s->in_type[0].dim[i] - size->dim[i];
+        if (last == 0)
+            continue;
+        if (fgi_onnx_is_batch(s->in_type[0].dim[i]))
+            refuse(g, s, " of the batch");
+        const char *moved[] = {cast(g, start[i], FG_S64), integer(g, 0), integer(g, last)};
+        const char *at[] = {fgi_onnx_put(g, "Clip", 3, moved), one};
+        const char *first[] = {fgi_onnx_put(g, "Reshape", 2, at),
+                               fgi_onnx_integers(g, 1, &size->dim[i])};
+        b.start[b.count] = first[0];
+        b.end[b.count] = fgi_onnx_put(g, "Add", 2, first);
+        b.axis[b.count++] = i;
+    }
+    return b;
+}
+
+static const char *cut(graph *g, const char *x, const char *start, const char *end, int64_t axis)
+{
+    const char *in[] = {x, start, end, fgi_onnx_integers(g, 1, &axis)};
+    return fgi_onnx_put(g, "Slice", 4, in);
+}
+
+static void put_block(graph *g, const statement *s, const char *const *start)
+{
+    const block b = read_block(g, s, &s->type, start);
+    const char *x = in_whole(g, s, 0);
+    for (int i = 0; i < b.count; i++)
+        x = cut(g, x, b.start[i], b.end[i], b.axis[i]);
+    set(g, s, x);
+}
+
+static void dynamic_slice(graph *g, const statement *s, const rule *unused)
+{
+    const char *start[FG_MAX_RANK] = {NULL};
+    for (int i = 0; i < s->type.rank; i++)
+        start[i] = in_whole(g, s, 1 + i);
+    put_block(g, s, start);
+}
+
+/* x with the block y: what is before it along an axis, x with the block along the others, and what
+ * is after it. */
+static const char *with_block(graph *g, const char *x, const char *y, const block *b, int i)
+{
+    if (i == b->count)
+        return y;
+    const char *start = b->start[i], *end = b->end[i];
+    const char *from = fgi_onnx_integers(g, 1, (int64_t[]){0}),
+               *to = fgi_onnx_integers(g, 1, (int64_t[]){INT64_MAX});
+    const char *within = i + 1 < b->count ? cut(g, x, start, end, b->axis[i]) : x;
+    const char *part[] = {cut(g, x, from, start, b->axis[i]), with_block(g, within, y, b, i + 1),
+                          cut(g, x, end, to, b->axis[i])};
+    fgi_onnx_node *node = fgi_onnx_add(g, "Concat", 3, part);
+    fgi_onnx_set_integer(g, node, "axis", b->axis[i]);
+    return fgi_onnx_result(node);
+}
+
+static void dynamic_update_slice(graph *g, const statement *s, const rule *unused)
+{
+    const char *start[FG_MAX_RANK] = {NULL};
+    for (int i = 0; i < s->type.rank; i++)
+        start[i] = in_whole(g, s, 2 + i);
+    const block b = read_block(g, s, &s->in_type[1], start);
+    set(g, s, with_block(g, in_whole(g, s, 0), in_whole(g, s, 1), &b, 0));
+}
+
+/* Rows of one axis, for each index: those of an embedding. */
+static void gather_rows(graph *g, const statement *s)
+{
+    const fg_type *x = &s->in_type[0], *index = &s->in_type[1];
+    int64_t axis = -1, map = -1, vector = -1, offset[FG_MAX_RANK], size[FG_MAX_RANK];
+    const int collapsed = fgi_statement_integers(s, "collapsed_slice_dims", 1, &axis);
+    const int mapped = fgi_statement_integers(s, "start_index_map", 1, &map);
+    const int offsets = fgi_statement_integers(s, "offset_dims", FG_MAX_RANK, offset);
+    (void)fgi_statement_integers(s, "index_vector_dim", 1, &vector);
+    (void)fgi_statement_integers(s, "slice_sizes", FG_MAX_RANK, size);
+    bool is_rows = collapsed == 1 && mapped == 1 && axis == map && offsets == x->rank - 1 &&
+                   vector == index->rank;
+    for (int i = 0, k = 0; i < x->rank && is_rows; i++)
+        if (i != axis)
+            is_rows = size[i] == x->dim[i] && offset[k++] == (i < axis ? i : i - 1 + index->rank);
+    if (!is_rows) {
+        refuse(g, s, " of single elements");
+        return;
+    }
+    fgi_onnx_node *node =
+        fgi_onnx_add(g, "Gather", 2, (const char *[]){in_whole(g, s, 0), in_whole(g, s, 1)});
+    fgi_onnx_set_integer(g, node, "axis", axis);
+    set(g, s, fgi_onnx_result(node));
+}
+
+/* One block, whose start is a vector, or rows. */
+static void gather(graph *g, const statement *s, const rule *unused)
+{
+    const fg_type *x = &s->in_type[0], *index = &s->in_type[1];
+    const char *start[FG_MAX_RANK] = {NULL};
+    int64_t map[FG_MAX_RANK];
+    const int count = fgi_statement_integers(s, "start_index_map", FG_MAX_RANK, map);
+    if (index->rank != 1 || index->dim[0] != x->rank || s->type.rank != x->rank ||
+        count != x->rank) {
+        gather_rows(g, s);
+        return;
+    }
+    for (int i = 0; i < x->rank; i++)
+        start[map[i]] =
+            fgi_onnx_put(g, "Gather", 2, (const char *[]){in_whole(g, s, 1), integer(g, i)});
+    put_block(g, s, start);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+static void put_statements(graph *g, const char *at, statement *last);
+
+/* Translates a region with these arguments; *last is its return. */
+static void put_region(graph *g, const char *at, int count, const fgi_onnx_value *argument,
+                       statement *last)
+{
+    (void)fgi_statement_next(&at, last);
+    for (int i = 0; i < count; i++)
+        fgi_onnx_set(g, last->result + (uint32_t)i, argument[i].name, &argument[i].type,
+                     &argument[i].stored);
+    put_statements(g, at, last);
+}
+
+/* Which arguments of a region it returns as they are. */
+static void find_constant(const char *at, int count, bool *out)
+{
+    statement s;
+    (void)fgi_statement_next(&at, &s);
+    const uint32_t first = s.result;
+    while (strcmp(s.name, "return") != 0 && fgi_statement_next(&at, &s)) {
+    }
+    for (int i = 0; i < count; i++)
+        out[i] = i < s.in_count && s.in[i] == first + (uint32_t)i;
+}
+
+/* The inputs of the body, for the arguments that change: after the number of the iteration and
+ * whether there is another one. */
+static void begin_body(graph *g, int count, const bool *is_constant, fgi_onnx_value *value)
+{
+    (void)fgi_onnx_add_input(g, NULL, &(fg_type){.dtype = FG_S64});
+    (void)fgi_onnx_add_input(g, NULL, &(fg_type){.dtype = FG_BOOL});
+    for (int i = 0; i < count; i++)
+        if (!is_constant[i]) {
+            value[i].stored = value[i].type;
+            value[i].name = fgi_onnx_add_input(g, NULL, &value[i].type);
+        }
+}
+
+/* An iteration, which ends with the condition for the next one. */
+static void put_body(graph *g, const statement *s, const bool *is_constant, fgi_onnx_value *value)
+{
+    statement last;
+    begin_body(g, s->in_count, is_constant, value);
+    put_region(g, s->region[1], s->in_count, value, &last);
+    for (int i = 0; i < s->in_count; i++)
+        if (!is_constant[i])
+            value[i].name = in_whole(g, &last, i);
+    put_region(g, s->region[0], s->in_count, value, &last);
+    fgi_onnx_add_output(g, NULL, in_whole(g, &last, 0), &(fg_type){.dtype = FG_BOOL});
+    for (int i = 0; i < s->in_count; i++)
+        if (!is_constant[i])
+            fgi_onnx_add_output(g, NULL, value[i].name, &value[i].type);
+}
+
+/* ONNX's loop has the condition before the first iteration as an input. */
+static void loop(graph *g, const statement *s, const rule *unused)
+{
+    fgi_onnx_value value[FGI_STATEMENT_INPUTS];
+    bool is_constant[FGI_STATEMENT_INPUTS] = {false};
+    const char *init[2 + FGI_STATEMENT_INPUTS] = {""}; /* no limit of iterations */
+    int count = 2;
+    statement last;
+    fgi_onnx_body body;
+    find_constant(s->region[1], s->in_count, is_constant);
+    for (int i = 0; i < s->in_count; i++)
+        value[i] = in(g, s, i);
+    put_region(g, s->region[0], s->in_count, value, &last);
+    init[1] = in_whole(g, &last, 0);
+    for (int i = 0; i < s->in_count; i++)
+        if (!is_constant[i])
+            init[count++] = in_whole(g, s, i);
+    fgi_onnx_begin_loop(g, &body);
+    put_body(g, s, is_constant, value);
+    enter(g, s);
+    const fgi_onnx_node *node = fgi_onnx_end_loop(g, count, init);
+    for (int i = 0, k = 0; i < s->in_count && node != NULL; i++) {
+        value[i].name = is_constant[i] ? value[i].name : node->output[k++];
+        fgi_onnx_set(g, s->result + (uint32_t)i, value[i].name, &value[i].type, &value[i].stored);
+    }
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const rule rules[] = {
@@ -560,6 +752,8 @@ static const rule rules[] = {
     {"custom_call", custom_call, NULL, NULL},
     {"divide", pointwise, "Div", NULL},
     {"dot_general", dot_general, NULL, NULL},
+    {"dynamic_slice", dynamic_slice, NULL, NULL},
+    {"dynamic_update_slice", dynamic_update_slice, NULL, NULL},
     {"exponential", pointwise, "Exp", NULL},
     {"exponential_minus_one", exponential_minus_one, NULL, NULL},
     {"floor", pointwise, "Floor", NULL},
@@ -590,39 +784,50 @@ static const rule rules[] = {
     {"subtract", pointwise, "Sub", NULL},
     {"tanh", pointwise, "Tanh", NULL},
     {"transpose", transpose, NULL, NULL},
+    {"while", loop, NULL, NULL},
     {"xor", logical, "Xor", "BitwiseXor"},
 };
 
 static void put_statement(graph *g, const statement *s)
 {
-    g->place = s->place[0] != '\0' ? s->place : s->name;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (strcmp(s->name, rules[i].name) == 0) {
+            enter(g, s);
             rules[i].put(g, s, &rules[i]);
             return;
         }
     refuse(g, s, "");
 }
 
-fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, fg_error *err)
+static void put_statements(graph *g, const char *at, statement *last)
 {
-    graph g = {.err = err};
-    statement s = {.name = ""};
+    do {
+        if (!fgi_statement_next(&at, last))
+            refuse(g, last, "");
+        else if (strcmp(last->name, "return") != 0)
+            put_statement(g, last);
+    } while (g->status == FG_OK && strcmp(last->name, "return") != 0);
+}
+
+fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, size_t *out_data_bytes,
+                         fg_error *err)
+{
+    graph g;
+    statement last = {.name = ""};
+    fgi_onnx_graph_init(&g, err);
     const char *at = strstr(model->text, "@main(");
     at = at != NULL ? strchr(at, '\n') : NULL;
     if (at == NULL)
         fgi_onnx_fail(&g, FG_EINTERNAL, "the program has no function @main");
     for (size_t i = 0; i < model->argument_count; i++)
         fgi_onnx_add_argument(&g, (uint32_t)i, &model->arguments[i]);
-    while (g.status == FG_OK && strcmp(s.name, "return") != 0) {
-        if (!fgi_statement_next(&at, &s))
-            refuse(&g, &s, "");
-        else if (strcmp(s.name, "return") != 0)
-            put_statement(&g, &s);
-    }
+    if (at != NULL)
+        put_statements(&g, at, &last);
+    if (last.in_count != 1)
+        refuse(&g, &last, " of several results");
     fg_status status = g.status;
     if (status == FG_OK)
-        status = fgi_onnx_save(&g, s.in[0], path, model);
+        status = fgi_onnx_save(&g, last.in[0], path, model, out_data_bytes);
     fgi_onnx_graph_fini(&g);
     return status;
 }

@@ -1,5 +1,6 @@
-/* statement.c - a reader for the StableHLO text of builder.c: one operation per line, or per region
- * with one operation in it. The text is not checked beyond what is read.
+/* statement.c - a reader for the StableHLO text of builder.c: one operation per line, or from the
+ * line that ends with "({" to the one that begins with "})". The text is not checked beyond what is
+ * read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "onnx/statement.h"
@@ -59,16 +60,33 @@ static const char *read_operands(const char *at, fgi_statement *out)
     return at;
 }
 
-/* The region after "({": its only operation, or nothing. */
-static const char *read_region(const char *at, fgi_statement *out)
+/* The only operation of a region that ends at `end`, or nothing. */
+static void read_body(const char *end, fgi_statement *out)
 {
-    const char *end = strstr(at, "\n    })"), *first = strstr(at, "\"stablehlo.");
+    const char *first = strstr(out->region[0], "\"stablehlo.");
     const char *second = first != NULL ? strstr(first + 1, "\"stablehlo.") : NULL;
-    if (end == NULL || first == NULL || second == NULL || second > end ||
-        strncmp(second, "\"stablehlo.return", 17) != 0 || strncmp(end + 7, ", {", 3) == 0)
-        return end != NULL ? end + 7 : at + strlen(at);
-    (void)copy_until(first + 11, "\"", out->body, sizeof out->body);
-    return end + 7;
+    if (out->region[1] == NULL && second != NULL && second < end &&
+        strncmp(second, "\"stablehlo.return", 17) == 0)
+        (void)copy_until(first + 11, "\"", out->body, sizeof out->body);
+}
+
+/* The regions after "({", up to the "})" of the same depth. */
+static const char *read_regions(const char *at, fgi_statement *out)
+{
+    int depth = 1;
+    out->region[0] = at;
+    while (*at != '\0') {
+        const char *end = at + strcspn(at, "\n");
+        if (strncmp(at, "    })", 6) == 0 && --depth == 0)
+            break;
+        if (strncmp(at, "    }, {", 8) == 0 && depth == 1)
+            out->region[1] = end;
+        if (end - at > 2 && strncmp(end - 2, "({", 2) == 0)
+            depth++;
+        at = end + (*end != '\0' ? 1 : 0);
+    }
+    read_body(at, out);
+    return *at != '\0' ? at + 6 : at;
 }
 
 /* " {attributes}", if there are any. */
@@ -108,10 +126,16 @@ bool fgi_statement_next(const char **at, fgi_statement *out)
 {
     const char *p = *at + strspn(*at, " \n");
     *out = (fgi_statement){.attributes = "", .end = ""};
-    if (strncmp(p, "func.return ", 12) == 0) {
+    if (strncmp(p, "func.return ", 12) == 0 || strncmp(p, "\"stablehlo.return\"(", 19) == 0) {
         memcpy(out->name, "return", sizeof "return");
-        *at = read_operands(p + 12, out);
-        return out->in_count == 1;
+        *at = read_operands(strchr(p, '%'), out);
+        return true;
+    }
+    if (strncmp(p, "^bb0(%", 6) == 0) {
+        memcpy(out->name, "arguments", sizeof "arguments");
+        out->result = (uint32_t)strtoul(p + 6, NULL, 10);
+        *at = p + strcspn(p, "\n");
+        return true;
     }
     const char *name = strchr(p, '"');
     if (*p != '%' || name == NULL) {
@@ -126,10 +150,10 @@ bool fgi_statement_next(const char **at, fgi_statement *out)
     const bool is_whole = *p == ')';
     p += is_whole ? 1 : 0;
     if (strncmp(p, " ({", 3) == 0)
-        p = read_region(p + 3, out);
+        p = read_regions(p + 3, out);
     p = read_types(read_attributes(p, out), out);
     *at = p + strcspn(p, "\n");
-    return has_one && is_operation && is_whole;
+    return (has_one || out->region[1] != NULL) && is_operation && is_whole;
 }
 
 const char *fgi_statement_value(const fgi_statement *s, const char *key)

@@ -6,21 +6,24 @@
 
 #include <fulgurite/dtype.h>
 
-enum { FGI_STATEMENT_INPUTS = 64, FGI_STATEMENT_NAME = 64 };
+enum { FGI_STATEMENT_INPUTS = 128, FGI_STATEMENT_NAME = 64 };
 
-/* %result = "stablehlo.name"(%in...) {attributes} : (types) -> type loc("place"...). */
+/* %result = "stablehlo.name"(%in...) ({region}, {region}) {attributes} : (types) -> type
+ * loc("place"...). */
 typedef struct fgi_statement {
-    char name[FGI_STATEMENT_NAME]; /* "add"; "return" at the end of the function */
+    char name[FGI_STATEMENT_NAME]; /* "add"; "return" at the end, "arguments" at the beginning of a
+                                      region: `result` is the first one */
     char body[FGI_STATEMENT_NAME]; /* the only operation in the region; "": others, or no region */
-    char place[2 * FGI_STATEMENT_NAME]; /* "blocks.0.attn/matmul"; "": none */
-    const char *attributes, *end;       /* of the attributes */
-    uint32_t result, in[FGI_STATEMENT_INPUTS];
+    const char *region[2];         /* where its statements begin; NULL: none */
+    char place[2 * FGI_STATEMENT_NAME];        /* "blocks.0.attn/matmul"; "": none */
+    const char *attributes, *end;              /* of the attributes */
+    uint32_t result, in[FGI_STATEMENT_INPUTS]; /* result: of several, which follow, the first */
     int in_count;
     fg_type type, in_type[FGI_STATEMENT_INPUTS];
 } fgi_statement;
 
-/* Reads the next statement of the function's body at *at, and advances *at. False: the text has
- * something else, such as a call or several results, whose name is in out->name. */
+/* Reads the next statement of the function or region at *at, and advances *at. False: the text has
+ * something else, such as a call, or several results but of a loop; its name is in out->name. */
 bool fgi_statement_next(const char **at, fgi_statement *out);
 /* The integers of an attribute "key = array<i64: 1, 2>", "[1, 2]", "dense<[[1, 2]]>" or "1";
  * returns how many, at most `most`; 0 if there is none. */

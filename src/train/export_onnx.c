@@ -94,9 +94,13 @@ static fg_status write_traced(fg_trace *trace, fg_tensor output, const fgi_host_
                                   .arguments = arguments,
                                   .argument_count = layout.argument_count,
                                   .output = o->output_name != NULL ? o->output_name : "output",
-                                  .metadata = o->metadata};
+                                  .metadata = o->metadata,
+                                  .limit_bytes = o->limit_bytes};
+    size_t data_bytes = 0;
     FGI_DONE(check_names(&model, input_name, err));
-    status = fgi_onnx_write(path, &model, err);
+    status = fgi_onnx_write(path, &model, &data_bytes, err);
+    if (o->out_data_bytes != NULL)
+        *o->out_data_bytes = data_bytes;
 done:
     fgi_free(arguments);
     fgi_free(text);

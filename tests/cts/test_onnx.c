@@ -1,4 +1,4 @@
-/* test_onnx.c - a module as an ONNX model: the file is the one that ONNX Runtime has run, which
+/* test_onnx.c - modules as ONNX models: the files are those that ONNX Runtime has run, which
  * computes what the CPU plugin does. Recorded by tests/golden/onnx/record.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,12 +7,14 @@
 #include <fulgurite/weights.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/sha256.h"
 #include "record.h"
 
-enum { BATCH = 3, SIDE = 6, CHANNELS = 4, MOST = 1 << 15 };
+enum { BATCH = 5, SIDE = 6, CHANNELS = 4, MOST = 1 << 16 };
+enum { TIME = 4, FEATURES = 3, HIDDEN = 8, LAYERS = 4 };
 
 static fg_client *client;
 static fg_ckpt *record;
@@ -20,6 +22,7 @@ static fg_ckpt *record;
 typedef struct net {
     fg_module *root;
     fg_variable *kernel, *grouped, *transposed, *table;
+    fg_recurrent *layer[LAYERS];
 } net;
 
 /* In [-1, 1), exact in f32. */
@@ -38,6 +41,35 @@ static fg_variable *variable(fg_module *root, const char *name, const fg_type *t
         data[i] = number(i + (int64_t)strlen(name));
     fgt_ok(fg_variable_set(v, data, fg_type_bytes(type), &err));
     return v;
+}
+
+static void add_recurrent(net *n)
+{
+    static const char *const names[LAYERS] = {"lstm", "gru", "lstm_both", "gru_both"};
+    static float data[MOST];
+    fg_error err = {0};
+    for (int i = 0; i < LAYERS; i++)
+        n->layer[i] =
+            fg_recurrent_create(n->root, names[i],
+                                &(fg_recurrent_options){.in = FEATURES,
+                                                        .hidden = HIDDEN,
+                                                        .kind = i % 2 == 0 ? FG_LSTM : FG_GRU,
+                                                        .layers = 1 + i / 2,
+                                                        .bidirectional = i >= 2});
+    for (size_t i = 0; fg_module_variable_at(n->root, i) != NULL; i++) {
+        fg_variable *v = fg_module_variable_at(n->root, i);
+        const fg_type *type = fg_variable_type(v);
+        for (int64_t k = 0; k < fg_type_count(type); k++)
+            data[k] = number(k + (int64_t)i) / 2;
+        fgt_ok(fg_variable_set(v, data, fg_type_bytes(type), &err));
+    }
+}
+
+static void begin_loops(net *n)
+{
+    fg_error err = {0};
+    fgt_ok(fg_module_create(NULL, 0, &n->root, &err));
+    add_recurrent(n);
 }
 
 static void begin(net *n)
@@ -157,6 +189,123 @@ static fg_tensor all_operations(void *self, fg_tensor x)
     return fg_concat(o.list, o.count, 1);
 }
 
+/* ---- one function with loops ----------------------------------------------------------------- */
+
+/* In the last two layers, some time steps are padding. */
+static void put_recurrent(outputs *o, const net *n, fg_tensor x)
+{
+    const fg_tensor least = fg_full(fg_tensor_trace(x), FG_F32, 0.7, FG_SCALAR),
+                    valid = fg_gt(fg_max(fg_abs(x), 1, (const int[]){2}), least);
+    for (int i = 0; i < LAYERS; i++) {
+        fg_recurrent_state state = {.reserved = {0}};
+        if (i >= 2)
+            state.valid = valid;
+        put(o, fg_recurrent_apply(n->layer[i], x, &state));
+        put(o, fg_permute(state.h, (const int[]){1, 0, 2}));
+    }
+}
+
+typedef struct captured {
+    fg_tensor table, half; /* f32[TIME, FEATURES], f32[B, FEATURES] */
+} captured;
+
+static void add_row(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                    fg_tensor *y)
+{
+    next[0] = fg_tanh(fg_add(carry[0], x[0]));
+}
+
+/* A loop in a loop, and what is not carried, of which the result is used after the loop too. */
+static void add_rows(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                     fg_tensor *y)
+{
+    const captured *c = self;
+    fg_scan(&(fg_scan_options){.carry_count = 1, .x_count = 1, .body = add_row}, carry, &c->table,
+            next, NULL);
+    next[0] = fg_add(next[0], x[0]);
+    next[1] = fg_add_scalar(carry[1], 2);
+    y[0] = fg_concat((const fg_tensor[]){next[0], c->half}, 2, 1);
+    y[1] = fg_mul(carry[1], carry[1]);
+}
+
+static void put_scan(outputs *o, fg_tensor x)
+{
+    static const float numbers[TIME * FEATURES] = {0.5F, -1, 0.25F, 2, 1, -0.5F};
+    fg_trace *trace = fg_tensor_trace(x);
+    const fg_type type = {FG_F32, 2, {TIME, FEATURES}};
+    captured c = {fg_constant(trace, &type, numbers),
+                  fg_full(trace, FG_F32, 0.5, FG_DIMS(fg_tensor_dim(x, 0), FEATURES))};
+    const fg_tensor rows = fg_permute(x, (const int[]){1, 0, 2}),
+                    first[] = {c.half, fg_full(trace, FG_F32, 1, FG_SCALAR)};
+    fg_tensor last[2], y[2];
+    fg_scan(&(fg_scan_options){.carry_count = 2,
+                               .x_count = 1,
+                               .y_count = 2,
+                               .reverse = true,
+                               .body = add_rows,
+                               .self = &c},
+            first, &rows, last, y);
+    put(o, fg_mul(last[0], last[1]));
+    put(o, fg_permute(y[0], (const int[]){1, 0, 2}));
+    put(o, fg_mul(fg_permute(x, (const int[]){0, 2, 1}), y[1]));
+    put(o, fg_concat((const fg_tensor[]){c.half, last[0]}, 2, 1));
+}
+
+static fg_tensor is_small(void *self, const fg_tensor *carry)
+{
+    return fg_lt(carry[2], fg_full(fg_tensor_trace(carry[2]), FG_F32, 20, FG_SCALAR));
+}
+
+static void exchange(void *self, const fg_tensor *carry, fg_tensor *next)
+{
+    next[0] = carry[1];
+    next[1] = fg_add(carry[0], carry[1]);
+    next[2] = fg_mul_scalar(carry[2], 2);
+}
+
+/* Five iterations, two, and none. */
+static void put_while(outputs *o, fg_tensor x)
+{
+    static const struct {
+        double start;
+        int64_t limit;
+    } rows[] = {{1, 0}, {1, 2}, {100, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_tensor first[] = {x, fg_mul_scalar(x, 3),
+                                   fg_full(fg_tensor_trace(x), FG_F32, rows[i].start, FG_SCALAR)};
+        fg_tensor last[3];
+        fg_while(
+            &(fg_while_options){
+                .carry_count = 3, .limit = rows[i].limit, .condition = is_small, .body = exchange},
+            first, last);
+        put(o, fg_mul(fg_sub(last[1], last[0]), last[2]));
+    }
+}
+
+/* Blocks in the middle, and those that are moved into the bounds. */
+static void put_blocks(outputs *o, fg_tensor x)
+{
+    static const int32_t starts[][3] = {{0, 1, 1}, {5, 9, -3}, {0, 0, 0}};
+    fg_trace *trace = fg_tensor_trace(x);
+    const int64_t size[] = {fg_tensor_dim(x, 0), 2, 2};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        const fg_tensor start = fg_constant(trace, &(fg_type){FG_S32, 1, {3}}, starts[i]);
+        const fg_tensor block = fg_dynamic_slice(x, start, size);
+        put(o, block);
+        put(o, fg_dynamic_update_slice(x, fg_mul_scalar(block, 10), start));
+    }
+}
+
+static fg_tensor loops(void *self, fg_tensor x)
+{
+    outputs o = {.count = 0};
+    put_recurrent(&o, self, x);
+    put_scan(&o, x);
+    put_while(&o, x);
+    put_blocks(&o, x);
+    return fg_concat(o.list, o.count, 1);
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static const fg_onnx_options options = {
@@ -164,56 +313,119 @@ static const fg_onnx_options options = {
     .metadata = (const char *const[]){"scale", "0.5", NULL},
 };
 
-/* The file itself, whose output is recorded: every byte of it matters to ONNX Runtime. */
-static void the_file_is_the_recorded_one(void **state)
+static const fg_onnx_options series = {.input = {FG_F32, 2, {TIME, FEATURES}}};
+
+/* The recorded models. */
+typedef struct model {
+    const char *name, *output; /* of the file, and of what is recorded of ONNX Runtime */
+    void (*begin)(net *n);
+    fg_tensor (*forward)(void *self, fg_tensor x);
+    const fg_onnx_options *options;
+    size_t limit_bytes;
+} model;
+
+static const model models[] = {
+    {"operations", "operations/output", begin, all_operations, &options, 0},
+    {"loops", "loops/output", begin_loops, loops, &series, 0},
+    {"split", "loops/output", begin_loops, loops, &series, 1},
+};
+enum { MODELS = sizeof models / sizeof models[0] };
+
+static void check_hash(const char *folder, const char *name, bool is_kept)
 {
-    const char *kept = getenv("FGT_ONNX"),
-               *path = kept != NULL ? kept : fgt_path(fgt_temp_folder(), "a.onnx");
     char *data, digits[65];
     size_t size;
-    net n;
     fg_error err = {0};
     fgi_sha256 hash;
-    (void)state;
-    begin(&n);
-    fgt_ok(fg_module_save_onnx(n.root, path, all_operations, &n, &options, &err));
-    fgt_ok(fgi_file_read(path, 1 << 24, &data, &size, &err));
+    fgt_ok(fgi_file_read(fgt_path(folder, name), 1 << 24, &data, &size, &err));
     fgi_sha256_init(&hash);
     fgi_sha256_add(&hash, data, size);
     fgi_sha256_end(&hash, digits);
     fg_free(data);
-    fg_module_destroy(n.root);
-    if (kept == NULL && memcmp(digits, fgt_record_get(record, NULL, "sha256"), 64) != 0)
-        fail_msg(
-            "the file differs from the one that ONNX Runtime has run: if that is intended, run "
-            "tests/golden/onnx/record.py");
+    if (!is_kept && memcmp(digits, fgt_record_get(record, NULL, "%s/sha256", name), 64) != 0)
+        fail_msg("%s differs from the one that ONNX Runtime has run: if that is intended, run "
+                 "tests/golden/onnx/record.py",
+                 name);
 }
 
-static void onnx_runtime_computes_the_same(void **state)
+/* The files themselves, whose output is recorded: every byte of them matters to ONNX Runtime. */
+static void the_files_are_the_recorded_ones(void **state)
+{
+    const char *kept = getenv("FGT_ONNX"), *folder = kept != NULL ? kept : fgt_temp_folder();
+    fg_error err = {0};
+    for (int i = 0; i < MODELS; i++) {
+        const model *m = &models[i];
+        fg_onnx_options o = *m->options;
+        size_t data_bytes = 7;
+        o.limit_bytes = m->limit_bytes;
+        o.out_data_bytes = &data_bytes;
+        char name[64];
+        net n;
+        m->begin(&n);
+        (void)snprintf(name, sizeof name, "%s.onnx", m->name);
+        fgt_ok(fg_module_save_onnx(n.root, fgt_path(folder, name), m->forward, &n, &o, &err));
+        check_hash(folder, name, kept != NULL);
+        (void)snprintf(name, sizeof name, "%s.onnx.data", m->name);
+        assert_int_equal(fgi_exists_in(folder, name), data_bytes > 0);
+        assert_int_equal(data_bytes > 0, m->limit_bytes > 0);
+        if (data_bytes > 0)
+            check_hash(folder, name, kept != NULL);
+        fg_module_destroy(n.root);
+    }
+}
+
+/* The CPU plugin's output for `count` samples. */
+static void check_output(const model *m, net *n, int64_t count)
 {
     static float x[BATCH * CHANNELS * SIDE * SIDE], got[MOST];
     fg_error err = {0};
     fg_trace *trace = NULL;
     fg_array *in = NULL, *out = NULL;
-    fg_type type;
-    net n;
-    (void)state;
-    begin(&n);
+    fg_type type, batch = {FG_F32, m->options->input.rank + 1, {count}};
+    memcpy(&batch.dim[1], m->options->input.dim, sizeof batch.dim - sizeof batch.dim[0]);
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++)
         x[i] = number((int64_t)i);
-    const fg_type batch = {FG_F32, 4, {BATCH, CHANNELS, SIDE, SIDE}};
     fgt_ok(fg_array_create(client, &batch, x, &in, &err));
     fgt_ok(fg_trace_create(client, &trace, &err));
-    const fg_tensor y = all_operations(&n, fg_input(trace, in));
+    const fg_tensor y = m->forward(n, fg_input(trace, in));
     fgt_ok(fg_run(trace, &y, 1, &out, &err));
-    const float *expected = fgt_record_get(record, &type, "output");
+    const float *expected = fgt_record_get(record, &type, "%s", m->output);
+    type.dim[0] = count;
     assert_true(fg_type_equal(&type, fg_array_type(out)) && fg_type_count(&type) <= MOST);
     fgt_ok(fg_array_read(out, got, fg_type_bytes(&type), &err));
     for (int64_t i = 0; i < fg_type_count(&type); i++)
-        fgt_close("output", (double)got[i], (double)expected[i], 1e-5, 1e-5);
+        fgt_close(m->name, (double)got[i], (double)expected[i], 1e-5, 1e-5);
     fg_array_release(in);
     fg_array_release(out);
     fg_trace_destroy(trace);
+}
+
+static void onnx_runtime_computes_the_same(void **state)
+{
+    for (int i = 0; i < MODELS; i++) {
+        net n;
+        models[i].begin(&n);
+        check_output(&models[i], &n, BATCH);
+        check_output(&models[i], &n, 1);
+        fg_module_destroy(n.root);
+    }
+}
+
+/* Neither of the files is written where the second one cannot be. */
+static void both_files_are_written_or_none(void **state)
+{
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "d.onnx");
+    fg_onnx_options o = series;
+    fg_error err = {0};
+    net n;
+    o.limit_bytes = 1;
+    begin_loops(&n);
+    fgt_ok(fgi_folder_make(fgt_path(folder, "d.onnx.data"), &err));
+    assert_int_equal(fg_module_save_onnx(n.root, path, loops, &n, &o, &err), FG_EIO);
+    assert_non_null(strstr(err.message, "d.onnx.data': it is a folder"));
+    assert_false(fgi_exists_in(folder, "d.onnx"));
+    assert_int_equal(fg_module_save_onnx(n.root, "/dev/null", loops, &n, &o, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "expected the path of a regular file"));
     fg_module_destroy(n.root);
 }
 
@@ -285,20 +497,40 @@ static void what_onnx_cannot_say_is_named(void **state)
 }
 
 /* Each allocation fails once. */
+typedef struct attempt {
+    net n;
+    const char *path;
+} attempt;
+
 static fg_status save(void *self, fg_error *err)
 {
-    net n = *(net *)self;
-    return fg_module_save_onnx(n.root, fgt_path(fgt_temp_folder(), "c.onnx"), convolved, &n,
-                               &options, err);
+    attempt *a = self;
+    return fg_module_save_onnx(a->n.root, a->path, convolved, &a->n, &options, err);
+}
+
+static fg_tensor one_loop(void *self, fg_tensor x)
+{
+    const net *n = self;
+    return fg_recurrent_apply(n->layer[0], x, NULL);
+}
+
+static fg_status save_split(void *self, fg_error *err)
+{
+    attempt *a = self;
+    fg_onnx_options o = series;
+    o.limit_bytes = 1;
+    return fg_module_save_onnx(a->n.root, a->path, one_loop, &a->n, &o, err);
 }
 
 static void running_out_of_memory_is_an_error(void **state)
 {
-    net n;
-    (void)state;
-    begin(&n);
-    fgt_fault_loop(save, &n);
-    fg_module_destroy(n.root);
+    attempt a = {.path = fgt_path(fgt_temp_folder(), "c.onnx")};
+    begin(&a.n);
+    fgt_fault_loop(save, &a);
+    fg_module_destroy(a.n.root);
+    begin_loops(&a.n);
+    fgt_fault_loop(save_split, &a);
+    fg_module_destroy(a.n.root);
 }
 
 static int open_all(void **state)
@@ -309,8 +541,9 @@ static int open_all(void **state)
 static int close_all(void **state) { return fgt_record_end(client, record); }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_file_is_the_recorded_one),
+    cmocka_unit_test(the_files_are_the_recorded_ones),
     cmocka_unit_test(onnx_runtime_computes_the_same),
+    cmocka_unit_test(both_files_are_written_or_none),
     cmocka_unit_test(what_onnx_cannot_say_is_named),
     cmocka_unit_test(running_out_of_memory_is_an_error),
 };

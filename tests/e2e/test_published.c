@@ -10,7 +10,9 @@
 #include <fulgurite/fulgurite.h>
 #include <jansson.h>
 
+#include "base/file.h"
 #include "base/number.h"
+#include "recipe/run/run.h"
 
 enum { ROWS = 4, CLASSES = 5 };
 
@@ -267,6 +269,27 @@ static void an_export_is_what_transformers_writes(void **state)
     (void)state;
 }
 
+static void keep_last(void *self, const char *line) { (void)snprintf(self, 256, "%s", line); }
+
+/* As for a model of more than 2 GB. */
+static void a_second_onnx_file_is_announced(void **state)
+{
+    char line[256] = "", expected[256];
+    const fgi_published_say say = {keep_last, line};
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "model.onnx");
+    fgi_run_origin origin = {0};
+    fg_error err = {0};
+    save_recorded(folder, "resnet18", "{width: 2}", "width: 2");
+    fgt_ok(fgi_run_origin_open(fgt_path(folder, "step"), NULL, NULL, NULL, &origin, &err));
+    fgt_ok(fgi_run_export_onnx(&origin, path, 1, &say, &err));
+    fgi_run_origin_close(&origin);
+    (void)snprintf(expected, sizeof expected, " are in %s.data, because an ONNX file has at most 2",
+                   path);
+    contains(line, expected);
+    assert_true(fgi_file_exists(fgt_path(folder, "model.onnx.data")));
+    (void)state;
+}
+
 /* The tensors alone are under their own names; what a library cannot express is refused. */
 static void other_exports(void **state)
 {
@@ -324,8 +347,8 @@ static void texts_are_exported_with_their_tokenizer(void **state)
                         ONE_STEP "--model.name=lstm --model.width=2 --trainer.run_dir=lstm");
     contains(program_gives(1, folder, "export lstm --format=hf")->err,
              "transformers has no model like lstm\n--format=safetensors or onnx");
-    contains(program_gives(1, folder, "export lstm --format=onnx")->err,
-             "ONNX export does not support the operation 'while'");
+    contains(program_gives(0, folder, "export lstm --format=onnx")->err,
+             "input input_ids s64[8] with a batch dimension in front; its length is fixed\n");
 }
 
 #define PROMPT "--prompt='It was a' --max-tokens=6 --temperature=0"
@@ -457,6 +480,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(weights_that_do_not_fit_are_named),
     cmocka_unit_test(names_of_a_hub_are_folders_of_its_cache),
     cmocka_unit_test(an_export_is_what_transformers_writes),
+    cmocka_unit_test(a_second_onnx_file_is_announced),
     cmocka_unit_test(other_exports),
     cmocka_unit_test(texts_are_exported_with_their_tokenizer),
     cmocka_unit_test(a_language_model_continues_a_text),

@@ -293,8 +293,9 @@ bool fgi_run_has_predict_file(const fg_recipe *r);
 /* ---- ONNX (run_onnx.c) ----------------------------------------------------------------------- */
 
 /* Writes the model of a checkpoint as an ONNX model, for prepared samples, with the weights that
- * evaluations use. Errors: FG_EINVAL (no configuration), those of fg_module_save_onnx. */
-fg_status fgi_run_export_onnx(const fgi_run_origin *origin, const char *path,
+ * evaluations use. Tensors of more than limit_bytes (0: 2 GB) together are written to
+ * PATH.data. Errors: FG_EINVAL (no configuration), those of fg_module_save_onnx. */
+fg_status fgi_run_export_onnx(const fgi_run_origin *origin, const char *path, size_t limit_bytes,
                               const fgi_published_say *say, fg_error *err);
 
 /* ---- texts (run_sample.c) -------------------------------------------------------------------- */

@@ -117,9 +117,22 @@ static void say_input(const export *e, const fg_onnx_options *o, const json_t *d
     fgi_buf_fini(&line);
 }
 
-static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char *path,
-                            const fgi_published_say *say, fg_error *err)
+static void say_data(const char *path, size_t data_bytes, const fgi_published_say *say)
 {
+    fgi_buf line = {0};
+    fgi_buf_printf(&line,
+                   "the tensors (%.1f MB) are in %s.data, because an ONNX file has at most 2 GB: "
+                   "keep both files in one folder",
+                   (double)data_bytes / 1e6, path);
+    if (line.data != NULL && data_bytes > 0)
+        say->line(say->self, line.data);
+    fgi_buf_fini(&line);
+}
+
+static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char *path,
+                            size_t limit_bytes, const fgi_published_say *say, fg_error *err)
+{
+    size_t data_bytes = 0;
     if (origin->c == NULL || origin->data == NULL)
         return fgi_fail(err, FG_EINVAL,
                         "%s: contains no configuration, so its model is not known\n"
@@ -141,20 +154,24 @@ static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char 
                                                    : e->is_tokens ? "input_ids"
                                                                   : "input",
                                      .output_name = is_regression(e) ? "prediction" : "logits",
-                                     .metadata = e->metadata};
+                                     .metadata = e->metadata,
+                                     .limit_bytes = limit_bytes,
+                                     .out_data_bytes = &data_bytes};
     if (status == FG_OK)
         status = fg_module_save_onnx(e->root, path, forward, e, &options, err);
-    if (status == FG_OK)
+    if (status == FG_OK) {
         say_input(e, &options, data, say);
+        say_data(path, data_bytes, say);
+    }
     json_decref(data);
     return status;
 }
 
-fg_status fgi_run_export_onnx(const fgi_run_origin *origin, const char *path,
+fg_status fgi_run_export_onnx(const fgi_run_origin *origin, const char *path, size_t limit_bytes,
                               const fgi_published_say *say, fg_error *err)
 {
     export e = {.count = 0};
-    const fg_status status = write_onnx(&e, origin, path, say, err);
+    const fg_status status = write_onnx(&e, origin, path, limit_bytes, say, err);
     for (size_t i = 0; i < e.count; i++)
         fgi_free(e.text[i]);
     fg_module_destroy(e.root);

@@ -42,7 +42,7 @@ with tempfile.TemporaryDirectory() as folder:
         session = onnxruntime.InferenceSession(path)
         entry = session.get_inputs()[0]
         x = batch((BATCH, *entry.shape[1:]))
-        expected = record[f"{path.stem}/logits"]
+        expected = record[f"{path.stem.replace('-', '/')}/logits"]
         for rows in (BATCH, 1):
             logits = session.run(None, {entry.name: x[:rows]})[0]
             print(f"{path.stem}, {rows} rows: {abs(logits - expected[:rows]).max():.1e}")
