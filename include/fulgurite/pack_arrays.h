@@ -36,7 +36,7 @@ typedef struct fg_pack_arrays_options {
  *
  *   .npy, .npz    T[count] of u8, u16 or s32 as stored; other integers become s32
  *   .bin          little-endian u16, as written by numpy's tofile
- *   other files   bytes: u8 tokens from 0 to 255, such as UTF-8 text
+ *   other files   bytes: u8 tokens from 0 to 255, such as UTF-8 text, without its byte order mark
  *
  * The file is memory-mapped and must not change. Errors: FG_ENOTFOUND, FG_EIO, FG_EINVAL (sequence
  * below 1, or too few tokens for one sample), FG_EFORMAT (also a token that does not fit s32),

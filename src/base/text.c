@@ -350,6 +350,11 @@ const char *fgi_suggest(const char *word, const char *const *candidates, size_t 
     return out;
 }
 
+size_t fgi_utf8_mark(const void *text, size_t size)
+{
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 size_t fgi_utf8_length(const unsigned char *text, size_t size)
 {
     const unsigned char lead = text[0];

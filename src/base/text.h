@@ -54,6 +54,8 @@ fgi_str fgi_str_trim(fgi_str text);
  * not empty, without spaces around it. False at the end of the list. */
 bool fgi_str_next(fgi_str *rest, const char *separators, fgi_str *out);
 
+/* Bytes of the byte order mark that a UTF-8 text of some editors begins with: 3, or 0. */
+size_t fgi_utf8_mark(const void *text, size_t size);
 /* Length of the UTF-8 sequence at `text`, 0 if it is invalid. size > 0. */
 size_t fgi_utf8_length(const unsigned char *text, size_t size);
 bool fgi_text_is_utf8(fgi_str text);

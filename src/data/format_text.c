@@ -81,11 +81,13 @@ static fg_status list_files(const char *path, file_list *list, fg_error *err)
 static fg_status add_document(const fg_tokenizer *t, const char *path, fgi_documents *out,
                               fg_error *err)
 {
-    void *text = NULL;
+    void *file = NULL;
     size_t size = 0;
-    FGI_TRY(fg_file_read(path, &text, &size, err));
-    const fg_status status = fgi_documents_add(t, (fgi_str){text, size}, out, err);
-    fg_free(text);
+    FGI_TRY(fg_file_read(path, &file, &size, err));
+    const size_t mark = fgi_utf8_mark(file, size);
+    const fgi_str text = {(const char *)file + mark, size - mark};
+    const fg_status status = fgi_documents_add(t, text, out, err);
+    fg_free(file);
     return status == FG_OK ? FG_OK : fgi_context(err, status, "%s", path);
 }
 

@@ -261,10 +261,9 @@ static fg_status decode(fgi_csv *csv, fg_error *err)
     if (csv->size >= 2 &&
         (memcmp(csv->text, "\xff\xfe", 2) == 0 || memcmp(csv->text, "\xfe\xff", 2) == 0))
         FGI_TRY(decode_utf16(csv, csv->text[0] == '\xfe', err));
-    if (csv->size >= 3 && memcmp(csv->text, "\xef\xbb\xbf", 3) == 0) {
-        csv->text += 3;
-        csv->size -= 3;
-    }
+    const size_t mark = fgi_utf8_mark(csv->text, csv->size);
+    csv->text += mark;
+    csv->size -= mark;
     return convert_line_ends(csv, err);
 }
 

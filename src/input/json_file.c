@@ -38,7 +38,7 @@ fg_status fgi_json_parse(const char *path, size_t offset, const char *text, size
                          json_t **out, fg_error *err)
 {
     json_error_t fault;
-    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of UTF-8 */
+    const size_t mark = fgi_utf8_mark(text, size);
     *out = fgi_json_load(text + mark, size - mark, JSON_REJECT_DUPLICATES, &fault);
     if (*out)
         return FG_OK;

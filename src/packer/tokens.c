@@ -83,9 +83,10 @@ static fg_status read_tokens(const char *path, tokens *t, fg_dtype *out_dtype, i
         return fgi_fail(err, FG_EFORMAT,
                         "%s: the file has %zu bytes: expected tokens of two bytes each (u16)", path,
                         t->file.size);
-    t->data = t->file.data;
+    const size_t mark = is_bin ? 0 : fgi_utf8_mark(t->file.data, t->file.size);
+    t->data = t->file.data + mark;
     *out_dtype = is_bin ? FG_U16 : FG_U8;
-    *out_count = (int64_t)(t->file.size / (is_bin ? 2 : 1));
+    *out_count = (int64_t)((t->file.size - mark) / (is_bin ? 2 : 1));
     return FG_OK;
 }
 

@@ -75,8 +75,9 @@ static void files_may_be_in_another_folder(void **state)
     fg_catalog_options options = {.path_column = "id", .root = root, .suffix = ".jpg"};
     fgt_catalog_is(manifest("sub/k.csv", "id,label\na,x\nb c.jpg,y\n"), &options,
                    "a.jpg 0 [A]\nb c.jpg 1 [B]\nclass x\nclass y\n");
-    fgt_catalog_is(manifest("sub/k.jsonl", "{\"id\": \"a\", \"label\": \"x\", \"age\": 3}\n"),
-                   &options, "a.jpg 0 [A]\nclass x\n");
+    fgt_catalog_is(
+        manifest("sub/k.jsonl", "\xef\xbb\xbf{\"id\": \"a\", \"label\": \"x\", \"age\": 3}\n"),
+        &options, "a.jpg 0 [A]\nclass x\n");
     options.root = NULL;
     fgt_catalog_fails(fgt_path(root, "sub/k.csv"), &options, FG_ENOTFOUND,
                       "PATH:2: 'a.jpg' in 'FOLDER': no such file\npaths are relative to the folder "

@@ -37,11 +37,12 @@ static void defaults(void **state)
     fgi_config_destroy(NULL);
 }
 
-/* A complete example. */
+/* A complete example, with a byte order mark. */
 static void a_whole_file(void **state)
 {
     fgi_config *c =
-        config_read("task: classification\n"
+        config_read("\xef\xbb\xbf"
+                    "task: classification\n"
                     "model: {name: mlp, hidden: [64, 32], activation: tanh, dropout: 0}\n"
                     "data: {format: csv, path: my file.csv, target: \"8\", val_fraction: 0.2,\n"
                     "       split_seed: 3, ignore: [id, \"a b\"], categorical: zip}\n"

@@ -54,12 +54,16 @@ static void release(fg_format_data *data)
     fg_tokenizer_destroy(data->tokenizer);
 }
 
+/* A byte order mark is not part of a text. */
 static void documents_follow_each_other(void **state)
 {
     (void)state;
     const char *folder = fgt_path(fgt_temp_folder(), "texts");
     assert_int_equal(mkdir(folder, 0777), 0);
-    fgt_write(fgt_path(folder, "b.txt"), "345", 3);
+    fgt_write(fgt_path(folder, "b.txt"),
+              "\xef\xbb\xbf"
+              "345",
+              6);
     fgt_write(fgt_path(folder, "a.txt"), "012", 3);
     fgt_write(fgt_path(folder, "c.md"), "xxx", 3);
     const char *values[][2] = {{"path", folder}, {"length", "2"}};

@@ -442,7 +442,8 @@ static void tokens_of_other_files(void **state)
     const char *folder = new_folder("text");
     unsigned char text[4] = {0};
     int32_t wide[3] = {0};
-    fgt_write(fgt_path(folder, "a.txt"), "h\xc3\xa9llo", 6);
+    fgt_write(fgt_path(folder, "a.txt"), "\xef\xbb\xbfh\xc3\xa9llo",
+              9); /* with a byte order mark */
     fgt_ok(fg_tokens_load(fgt_path(folder, "a.txt"), 3, &dataset, &err));
     assert_int_equal(fg_dataset_count(dataset), 1);
     fgt_ok(fg_dataset_read(dataset, 0, (void *[]){text}, &err));
