@@ -32,9 +32,10 @@ FG_API FG_MUST_USE fg_status fg_optimizer_save(const fg_optimizer *optimizer, co
                                                fg_error *err);
 
 typedef struct fg_onnx_options {
-    fg_type input;           /* one sample, without the batch: f32[3,224,224], s64[128]; required */
-    const char *input_name;  /* ["input"] */
-    const char *output_name; /* ["output"] */
+    fg_type input; /* one sample, without the batch: f32[3,224,224], s64[128]; one dimension may be
+                      -1: any size, s64[-1]; required */
+    const char *input_name;      /* ["input"] */
+    const char *output_name;     /* ["output"] */
     const char *const *metadata; /* metadata_props: key, value, key, value ..., NULL      [none] */
     size_t limit_bytes; /* the most bytes of tensors in the file itself                   [2 GB] */
     size_t *out_data_bytes; /* set to the size of PATH.data; 0: it was not written        [NULL] */
@@ -42,14 +43,16 @@ typedef struct fg_onnx_options {
 } fg_onnx_options;
 
 /* Writes an ONNX model (opset 18) of what `forward` computes in inference mode, for batches of any
- * size: it is called once, with self and x, T[batch, ...] of options->input, and returns the
- * output, whose first dimension is the batch too. The parameters and buffers of the module are
- * tensors of the file, with their names and layouts in files. If they have more than limit_bytes,
- * by default as many as an ONNX file can contain, those of at least 1 KB are written to a second
- * file, PATH.data, to which the model refers by its name (ONNX's external data). No device is
- * needed. The batch size that `forward` sees is a large prime, whose multiples are not fixed in the
- * file. Errors: FG_EINVAL, FG_EUNSUPPORTED (names an operation that ONNX or its table here does not
- * have, such as sorting and random numbers), those of the trace, FG_EIO, FG_ENOMEM. Source: ONNX
+ * size: it is called with self and x, T[batch, ...] of options->input, and returns the output,
+ * whose first dimension is the batch too. The parameters and buffers of the module are tensors of
+ * the file, with their names and layouts in files. If they have more than limit_bytes, by default
+ * as many as an ONNX file can contain, those of at least 1 KB are written to a second file,
+ * PATH.data, to which the model refers by its name (ONNX's external data). No device is needed. The
+ * batch size that `forward` sees is a large prime, whose multiples are not fixed in the file. With
+ * an input dimension of -1, `forward` is called twice, for two other primes: shapes, positions and
+ * the number of iterations may depend on it, but nothing else. Errors: FG_EINVAL, FG_EUNSUPPORTED
+ * (names an operation that ONNX or its table here does not have, such as sorting and random
+ * numbers; the dimension of -1 must be fixed), those of the trace, FG_EIO, FG_ENOMEM. Source: ONNX
  * 1.13. */
 FG_API FG_MUST_USE fg_status fg_module_save_onnx(const fg_module *module, const char *path,
                                                  fg_tensor (*forward)(void *self, fg_tensor x),

@@ -7,9 +7,9 @@
 
 #include <fulgurite/dtype.h>
 
-/* The batch size of the programs: dimensions that are multiples of it are those of the batch, whose
- * size is not fixed in the model. A prime, so that no other dimension is. */
-enum { FGI_ONNX_BATCH = 999983 };
+/* The sizes of the programs that are not fixed in the model: those of the batch and, if it is free,
+ * of a sequence. Dimensions are free if they are multiples of these primes. */
+enum { FGI_ONNX_BATCH = 999983, FGI_ONNX_LENGTH = 65521, FGI_ONNX_OTHER_LENGTH = 30011 };
 
 /* An argument of @main: an input of the model, or a tensor of its file. */
 typedef struct fgi_onnx_argument {
@@ -21,7 +21,9 @@ typedef struct fgi_onnx_argument {
 } fgi_onnx_argument;
 
 typedef struct fgi_onnx_model {
-    const char *text; /* the program: StableHLO with one function and one result */
+    const char *text;       /* the program: StableHLO with one function and one result */
+    const char *other_text; /* with FGI_ONNX_OTHER_LENGTH in place of FGI_ONNX_LENGTH, and otherwise
+                               the same; NULL: the length is fixed */
     const fgi_onnx_argument *arguments;
     size_t argument_count;
     const char *output;          /* name of the result */
@@ -33,7 +35,8 @@ typedef struct fgi_onnx_model {
 
 /* Writes the file; an existing one is replaced as a whole. Beyond the limit, large tensors are
  * written to PATH.data; *out_data_bytes is its size, 0: there is none. Errors: FG_EUNSUPPORTED
- * (names an operation that has no row, with the scope in the model), those of writing. */
+ * (names an operation that has no row, with the scope in the model; the two texts have other
+ * differences), those of writing. */
 fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, size_t *out_data_bytes,
                          fg_error *err);
 

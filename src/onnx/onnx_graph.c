@@ -245,22 +245,63 @@ const char *fgi_onnx_integers(fgi_onnx_graph *g, int count, const int64_t *value
     return fgi_onnx_constant(g, &(fg_type){FG_S64, 1, {count}}, values);
 }
 
-bool fgi_onnx_is_batch(int64_t dim) { return dim > 0 && dim % FGI_ONNX_BATCH == 0; }
+static const struct {
+    int64_t marker;
+    const char *name;
+} free_sizes[] = {{FGI_ONNX_BATCH, "batch"}, {FGI_ONNX_LENGTH, "length"}};
 
-/* The size of the batch: the first dimension of the model's input. Computed before any loop. */
-static const char *batch_size(fgi_onnx_graph *g)
+/* How many of them the model has. */
+static int free_count(const fgi_onnx_graph *g) { return g->has_length ? 2 : 1; }
+
+bool fgi_onnx_is_free(const fgi_onnx_graph *g, int64_t dim)
 {
-    if (g->batch == NULL && g->main.inputs.count > 0) {
+    for (int i = 0; i < free_count(g); i++)
+        if (dim > 0 && dim % free_sizes[i].marker == 0)
+            return true;
+    return false;
+}
+
+/* The dimension of the input that has this name. */
+static int64_t axis_of(const Fulgurite__Onnx__ValueInfo *input, const char *name)
+{
+    const Fulgurite__Onnx__Shape *shape = input->type->tensor_type->shape;
+    for (size_t i = 0; i < shape->n_dim; i++)
+        if (shape->dim[i]->dim_param != NULL && strcmp(shape->dim[i]->dim_param, name) == 0)
+            return (int64_t)i;
+    return 0;
+}
+
+/* A size that is not fixed, s64[1]: that of the model's input. Computed before any loop. */
+static const char *free_size(fgi_onnx_graph *g, int i)
+{
+    if (g->size[i] == NULL && g->main.inputs.count > 0 && g->status == FG_OK) {
         const Fulgurite__Onnx__ValueInfo *input = g->main.inputs.item[0];
+        const int64_t axis = axis_of(input, free_sizes[i].name);
         fgi_onnx_body *const body = g->body;
         g->body = &g->main;
         fgi_onnx_node *node = fgi_onnx_add(g, "Shape", 1, (const char *const *)&input->name);
-        fgi_onnx_set_integer(g, node, "start", 0);
-        fgi_onnx_set_integer(g, node, "end", 1);
-        g->batch = fgi_onnx_result(node);
+        fgi_onnx_set_integer(g, node, "start", axis);
+        fgi_onnx_set_integer(g, node, "end", axis + 1);
+        g->size[i] = fgi_onnx_result(node);
         g->body = body;
     }
-    return g->batch != NULL ? g->batch : "";
+    return g->size[i] != NULL ? g->size[i] : "";
+}
+
+/* One dimension, s64[1]: the product of free sizes and a number. */
+static const char *size_of(fgi_onnx_graph *g, int64_t dim)
+{
+    const char *product = NULL;
+    for (int i = 0; i < free_count(g); i++)
+        for (; dim > 0 && dim % free_sizes[i].marker == 0; dim /= free_sizes[i].marker) {
+            const char *size = free_size(g, i);
+            product =
+                product == NULL ? size : fgi_onnx_put(g, "Mul", 2, (const char *[]){product, size});
+        }
+    if (product != NULL && dim == 1)
+        return product;
+    const char *number = fgi_onnx_integers(g, 1, &dim);
+    return product == NULL ? number : fgi_onnx_put(g, "Mul", 2, (const char *[]){product, number});
 }
 
 const char *fgi_onnx_shape(fgi_onnx_graph *g, int rank, const int64_t *dim)
@@ -268,19 +309,13 @@ const char *fgi_onnx_shape(fgi_onnx_graph *g, int rank, const int64_t *dim)
     const char *part[FG_MAX_RANK];
     bool is_fixed = true;
     for (int i = 0; i < rank; i++)
-        is_fixed &= !fgi_onnx_is_batch(dim[i]);
+        is_fixed &= !fgi_onnx_is_free(g, dim[i]);
     if (is_fixed)
         return fgi_onnx_integers(g, rank, dim);
-    for (int i = 0; i < rank; i++) {
-        const bool is_batch = fgi_onnx_is_batch(dim[i]);
-        const int64_t count = is_batch ? dim[i] / FGI_ONNX_BATCH : dim[i];
-        part[i] = is_batch ? batch_size(g) : "";
-        if (!is_batch || count > 1) {
-            const char *times = fgi_onnx_integers(g, 1, &count);
-            part[i] =
-                is_batch ? fgi_onnx_put(g, "Mul", 2, (const char *[]){part[i], times}) : times;
-        }
-    }
+    for (int i = 0; i < rank; i++)
+        part[i] = size_of(g, dim[i]);
+    if (rank == 1)
+        return part[0];
     fgi_onnx_node *node = fgi_onnx_add(g, "Concat", rank, part);
     fgi_onnx_set_integer(g, node, "axis", 0);
     return fgi_onnx_result(node);
@@ -338,8 +373,10 @@ static Fulgurite__Onnx__Dimension *dimension(fgi_onnx_graph *g, int64_t size)
     if (d == NULL)
         return NULL;
     fulgurite__onnx__dimension__init(d);
-    d->dim_param = size == FGI_ONNX_BATCH ? (char *)"batch" : NULL;
-    d->has_dim_value = !fgi_onnx_is_batch(size);
+    for (int i = 0; i < free_count(g); i++)
+        if (size == free_sizes[i].marker)
+            d->dim_param = (char *)free_sizes[i].name;
+    d->has_dim_value = !fgi_onnx_is_free(g, size);
     d->dim_value = size;
     return d;
 }

@@ -39,7 +39,8 @@ typedef struct fgi_onnx_graph {
     fgi_onnx_list initializers; /* Tensor */
     size_t node_count;          /* of all bodies, for their names */
     const char *place;          /* of the operation, in the names of its nodes */
-    const char *batch;          /* the size of the batch, s64[1]; NULL: not computed yet */
+    const char *size[2];        /* of the batch and a sequence, s64[1]; NULL: not computed yet */
+    bool has_length;            /* sequences may have any length */
     fg_status status;
     fg_error *err;
 } fgi_onnx_graph;
@@ -67,9 +68,9 @@ const char *fgi_onnx_initializer(fgi_onnx_graph *g, const char *name, const fg_t
 const char *fgi_onnx_constant(fgi_onnx_graph *g, const fg_type *type, const void *data);
 /* s64[count] */
 const char *fgi_onnx_integers(fgi_onnx_graph *g, int count, const int64_t *values);
-/* The shape with these dimensions, s64[rank], where multiples of FGI_ONNX_BATCH are computed. */
+/* The shape with these dimensions, s64[rank], where free ones are computed. */
 const char *fgi_onnx_shape(fgi_onnx_graph *g, int rank, const int64_t *dim);
-bool fgi_onnx_is_batch(int64_t dim);
+bool fgi_onnx_is_free(const fgi_onnx_graph *g, int64_t dim);
 /* The element type: TensorProto.DataType. */
 int32_t fgi_onnx_dtype(fg_dtype dtype);
 

@@ -25,6 +25,8 @@ typedef struct rule {
     const char *op_type, *then; /* of ONNX; the second one is applied to the result of the first */
 } rule;
 
+#define FREE_AXIS " of more than one element of an axis whose size is not fixed"
+
 static void refuse(graph *g, const statement *s, const char *why)
 {
     fgi_onnx_fail(g, FG_EUNSUPPORTED, "%s: ONNX export does not support the operation '%s'%s%s",
@@ -36,6 +38,16 @@ static void refuse(graph *g, const statement *s, const char *why)
 static void enter(graph *g, const statement *s)
 {
     g->place = s->place[0] != '\0' ? s->place : s->name;
+}
+
+/* The integers of an attribute, none of which may be a size that is not fixed. */
+static int fixed_integers(graph *g, const statement *s, const char *key, int most, int64_t *out)
+{
+    const int count = fgi_statement_integers(s, key, most, out);
+    for (int i = 0; i < count; i++)
+        if (fgi_onnx_is_free(g, out[i]))
+            refuse(g, s, " by a size that is not fixed");
+    return count;
 }
 
 static void set(graph *g, const statement *s, const char *name)
@@ -101,6 +113,11 @@ static const char *cast(graph *g, const char *x, fg_dtype dtype)
     return fgi_onnx_result(node);
 }
 
+static const char *integer(graph *g, int64_t value)
+{
+    return fgi_onnx_constant(g, &(fg_type){.dtype = FG_S64}, &value);
+}
+
 static void convert(graph *g, const statement *s, const rule *unused)
 {
     fgi_onnx_value v = in(g, s, 0);
@@ -157,6 +174,19 @@ static void dense(graph *g, const statement *s, const char *hex)
     set(g, s, fgi_onnx_constant(g, &s->type, data));
 }
 
+/* A size that is not fixed, as a tensor with one element. */
+static const char *free_number(graph *g, int64_t size, const fg_type *one)
+{
+    const char *in[] = {fgi_onnx_shape(g, 1, &size), fgi_onnx_integers(g, one->rank, one->dim)};
+    return cast(g, fgi_onnx_put(g, "Reshape", 2, in), one->dtype);
+}
+
+/* Whether the number that a constant repeats is such a size, as that of a loop's iterations. */
+static bool is_free_number(const graph *g, const statement *s, const char *text)
+{
+    return !fg_dtype_is_float(s->type.dtype) && fgi_onnx_is_free(g, strtoll(text, NULL, 10));
+}
+
 /* dense<1.5>: stored as one element. */
 static void constant(graph *g, const statement *s, const rule *unused)
 {
@@ -170,6 +200,11 @@ static void constant(graph *g, const statement *s, const rule *unused)
     }
     for (int i = 0; i < one.rank; i++)
         one.dim[i] = 1;
+    if (is_free_number(g, s, text)) {
+        const char *number = free_number(g, strtoll(text, NULL, 10), &one);
+        fgi_onnx_set(g, s->result, number, &s->type, &one);
+        return;
+    }
     if (strncmp(text, "0x", 2) == 0) {
         const uint64_t bits = strtoull(text, NULL, 16);
         memcpy(&room, &bits, sizeof bits);
@@ -182,14 +217,32 @@ static void constant(graph *g, const statement *s, const rule *unused)
     fgi_onnx_set(g, s->result, fgi_onnx_constant(g, &one, &room), &s->type, &one);
 }
 
+/* 0, 1 ... along an axis that is free. */
+static void free_iota(graph *g, const statement *s, int64_t axis, const fg_type *line)
+{
+    const fg_type scalar = {.dtype = FG_S64};
+    int64_t others[FG_MAX_RANK];
+    int count = 0;
+    for (int i = 0; i < line->rank; i++)
+        if (i != axis)
+            others[count++] = i;
+    const char *ends[] = {integer(g, 0), free_number(g, s->type.dim[axis], &scalar), integer(g, 1)};
+    const char *in[] = {cast(g, fgi_onnx_put(g, "Range", 3, ends), s->type.dtype),
+                        fgi_onnx_integers(g, count, others)};
+    const char *name = count > 0 ? fgi_onnx_put(g, "Unsqueeze", 2, in) : in[0];
+    fgi_onnx_set(g, s->result, name, &s->type, line);
+}
+
 static void iota(graph *g, const statement *s, const rule *unused)
 {
     int64_t axis = 0;
     fg_type line = s->type;
     (void)fgi_statement_integers(s, "iota_dimension", 1, &axis);
     const int64_t count = s->type.dim[axis];
-    if (fgi_onnx_is_batch(count)) {
-        refuse(g, s, " along the batch");
+    for (int i = 0; i < line.rank; i++)
+        line.dim[i] = i == axis ? count : 1;
+    if (fgi_onnx_is_free(g, count)) {
+        free_iota(g, s, axis, &line);
         return;
     }
     double *data = fgi_arena_alloc(&g->arena, (size_t)(count + 1) * sizeof *data);
@@ -197,8 +250,6 @@ static void iota(graph *g, const statement *s, const rule *unused)
         fgi_onnx_fail(g, FG_ENOMEM, "out of memory");
     for (int64_t i = 0; i < count && data != NULL; i++)
         fgi_number_put(s->type.dtype, data, (size_t)i, (double)i);
-    for (int i = 0; i < line.rank; i++)
-        line.dim[i] = i == axis ? count : 1;
     if (data != NULL)
         fgi_onnx_set(g, s->result, fgi_onnx_constant(g, &line, data), &s->type, &line);
 }
@@ -232,14 +283,14 @@ static void broadcast(graph *g, const statement *s, const rule *unused)
 static void reshape(graph *g, const statement *s, const rule *unused)
 {
     int64_t dim[FG_MAX_RANK];
-    int of_batch = 0;
+    int count = 0;
     for (int i = 0; i < s->type.rank; i++) {
-        const bool is_batch = fgi_onnx_is_batch(s->type.dim[i]);
-        of_batch += is_batch ? 1 : 0;
-        dim[i] = is_batch ? -1 : s->type.dim[i];
+        const bool is_free = fgi_onnx_is_free(g, s->type.dim[i]);
+        count += is_free ? 1 : 0;
+        dim[i] = is_free ? -1 : s->type.dim[i];
     }
-    const char *shape = of_batch > 1 ? fgi_onnx_shape(g, s->type.rank, s->type.dim)
-                                     : fgi_onnx_integers(g, s->type.rank, dim);
+    const char *shape = count > 1 ? fgi_onnx_shape(g, s->type.rank, s->type.dim)
+                                  : fgi_onnx_integers(g, s->type.rank, dim);
     set(g, s, fgi_onnx_put(g, "Reshape", 2, (const char *[]){in_whole(g, s, 0), shape}));
 }
 
@@ -284,8 +335,8 @@ static void slice(graph *g, const statement *s, const rule *unused)
     for (int i = 0; i < s->type.rank; i++) { /* those that are not taken whole */
         if (s->type.dim[i] == s->in_type[0].dim[i])
             continue;
-        if (fgi_onnx_is_batch(s->in_type[0].dim[i]))
-            refuse(g, s, " of the batch");
+        if (fgi_onnx_is_free(g, s->in_type[0].dim[i]) && (start[i] != 0 || end[i] != 1))
+            refuse(g, s, FREE_AXIS);
         start[count] = start[i];
         end[count] = end[i];
         step[count] = step[i];
@@ -316,9 +367,9 @@ static void reverse(graph *g, const statement *s, const rule *unused)
 static void pad(graph *g, const statement *s, const rule *unused)
 {
     int64_t amount[2 * FG_MAX_RANK], gap[FG_MAX_RANK];
-    const int rank = fgi_statement_integers(s, "edge_padding_low", FG_MAX_RANK, amount);
-    (void)fgi_statement_integers(s, "edge_padding_high", FG_MAX_RANK, amount + rank);
-    (void)fgi_statement_integers(s, "interior_padding", FG_MAX_RANK, gap);
+    const int rank = fixed_integers(g, s, "edge_padding_low", FG_MAX_RANK, amount);
+    (void)fixed_integers(g, s, "edge_padding_high", FG_MAX_RANK, amount + rank);
+    (void)fixed_integers(g, s, "interior_padding", FG_MAX_RANK, gap);
     for (int i = 0; i < rank; i++)
         if (gap[i] != 0)
             refuse(g, s, " between elements");
@@ -396,12 +447,12 @@ static convolution read_convolution(graph *g, const statement *s)
     c.rank = read_order(&at, "bf012345", c.x);
     (void)read_order(&at, "oi012345", c.kernel);
     (void)read_order(&at, "bf012345", c.y);
-    (void)fgi_statement_integers(s, "window_strides", FG_MAX_RANK, c.stride);
-    (void)fgi_statement_integers(s, "lhs_dilation", FG_MAX_RANK, c.gap);
-    (void)fgi_statement_integers(s, "rhs_dilation", FG_MAX_RANK, c.dilation);
-    (void)fgi_statement_integers(s, "padding", 2 * FG_MAX_RANK, pairs);
-    (void)fgi_statement_integers(s, "feature_group_count", 1, &c.groups);
-    (void)fgi_statement_integers(s, "batch_group_count", 1, &c.batch_groups);
+    (void)fixed_integers(g, s, "window_strides", FG_MAX_RANK, c.stride);
+    (void)fixed_integers(g, s, "lhs_dilation", FG_MAX_RANK, c.gap);
+    (void)fixed_integers(g, s, "rhs_dilation", FG_MAX_RANK, c.dilation);
+    (void)fixed_integers(g, s, "padding", 2 * FG_MAX_RANK, pairs);
+    (void)fixed_integers(g, s, "feature_group_count", 1, &c.groups);
+    (void)fixed_integers(g, s, "batch_group_count", 1, &c.batch_groups);
     for (int i = 0; i < c.rank - 2; i++) {
         c.is_transposed |= c.gap[i] > 1;
         c.pad[i] = pairs[2 * i];
@@ -493,12 +544,12 @@ static void reduce_window(graph *g, const statement *s, const rule *unused)
     static const int64_t to[] = {0, 3, 1, 2}, from[] = {0, 2, 3, 1};
     int64_t size[FG_MAX_RANK] = {0}, stride[FG_MAX_RANK] = {1, 1, 1, 1}, pad[2 * FG_MAX_RANK] = {0},
             gap[FG_MAX_RANK] = {1, 1, 1, 1}, dilation[FG_MAX_RANK] = {1, 1, 1, 1};
-    const int rank = fgi_statement_integers(s, "window_dimensions", FG_MAX_RANK, size);
+    const int rank = fixed_integers(g, s, "window_dimensions", FG_MAX_RANK, size);
     const bool is_max = strcmp(s->body, "maximum") == 0, is_sum = strcmp(s->body, "add") == 0;
-    (void)fgi_statement_integers(s, "window_strides", FG_MAX_RANK, stride);
-    (void)fgi_statement_integers(s, "base_dilations", FG_MAX_RANK, gap);
-    (void)fgi_statement_integers(s, "window_dilations", FG_MAX_RANK, dilation);
-    (void)fgi_statement_integers(s, "padding", 2 * FG_MAX_RANK, pad);
+    (void)fixed_integers(g, s, "window_strides", FG_MAX_RANK, stride);
+    (void)fixed_integers(g, s, "base_dilations", FG_MAX_RANK, gap);
+    (void)fixed_integers(g, s, "window_dilations", FG_MAX_RANK, dilation);
+    (void)fixed_integers(g, s, "padding", 2 * FG_MAX_RANK, pad);
     const bool is_simple = rank == 4 && size[0] == 1 && size[3] == 1 && stride[0] == 1 &&
                            stride[3] == 1 && gap[1] == 1 && gap[2] == 1 && dilation[1] == 1 &&
                            dilation[2] == 1 && pad[0] == 0 && pad[1] == 0 && pad[6] == 0 &&
@@ -533,9 +584,15 @@ typedef struct block {
     const char *start[FG_MAX_RANK], *end[FG_MAX_RANK]; /* s64[1] */
 } block;
 
-static const char *integer(graph *g, int64_t value)
+/* The last place where a block of `size` can begin along an axis. */
+static const char *last_start(graph *g, const statement *s, int64_t dim, int64_t size)
 {
-    return fgi_onnx_constant(g, &(fg_type){.dtype = FG_S64}, &value);
+    if (!fgi_onnx_is_free(g, dim))
+        return integer(g, dim - size);
+    if (size != 1)
+        refuse(g, s, FREE_AXIS);
+    const char *in[] = {free_number(g, dim, &(fg_type){.dtype = FG_S64}), integer(g, size)};
+    return fgi_onnx_put(g, "Sub", 2, in);
 }
 
 /* A block of `size` from the scalars start[dimension], moved into the bounds as StableHLO says. */
@@ -544,12 +601,10 @@ static block read_block(graph *g, const statement *s, const fg_type *size, const
     const char *one = fgi_onnx_integers(g, 1, (int64_t[]){1});
     block b = {.count = 0};
     for (int i = 0; i < size->rank; i++) {
-        const int64_t last = s->in_type[0].dim[i] - size->dim[i];
-        if (last == 0)
+        if (size->dim[i] == s->in_type[0].dim[i])
             continue;
-        if (fgi_onnx_is_batch(s->in_type[0].dim[i]))
-            refuse(g, s, " of the batch");
-        const char *moved[] = {cast(g, start[i], FG_S64), integer(g, 0), integer(g, last)};
+        const char *most = last_start(g, s, s->in_type[0].dim[i], size->dim[i]);
+        const char *moved[] = {cast(g, start[i], FG_S64), integer(g, 0), most};
         const char *at[] = {fgi_onnx_put(g, "Clip", 3, moved), one};
         const char *first[] = {fgi_onnx_put(g, "Reshape", 2, at),
                                fgi_onnx_integers(g, 1, &size->dim[i])};
@@ -815,6 +870,13 @@ fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, size_t *
     graph g;
     statement last = {.name = ""};
     fgi_onnx_graph_init(&g, err);
+    g.has_length = model->other_text != NULL;
+    if (g.has_length && !fgi_statements_agree(model->text, FGI_ONNX_LENGTH, model->other_text,
+                                              FGI_ONNX_OTHER_LENGTH))
+        fgi_onnx_fail(
+            &g, FG_EUNSUPPORTED,
+            "the input dimension of -1 must be fixed for ONNX export: the program depends "
+            "on it by more than shapes, positions and the number of iterations");
     const char *at = strstr(model->text, "@main(");
     at = at != NULL ? strchr(at, '\n') : NULL;
     if (at == NULL)

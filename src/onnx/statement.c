@@ -186,3 +186,34 @@ int fgi_statement_integers(const fgi_statement *s, const char *key, int most, in
     }
     return count;
 }
+
+static const char digits[] = "0123456789";
+
+/* Whether the integers at x and y are c a^n and c b^n. Equal ones must not be multiples of a,
+ * if they are dimensions or constants. */
+static bool integers_agree(const char *x, int64_t a, const char *y, int64_t b)
+{
+    const size_t size = strspn(x, digits);
+    long long u = strtoll(x, NULL, 10), v = strtoll(y, NULL, 10);
+    if (strspn(y, digits) == size && memcmp(x, y, size) == 0)
+        return u == 0 || u % a != 0 || strchr("<x", x[-1]) == NULL || strchr("x>", x[size]) == NULL;
+    while (x[-1] != '-' && u > 0 && u % a == 0 && v % b == 0) {
+        u /= a;
+        v /= b;
+    }
+    return u == v;
+}
+
+bool fgi_statements_agree(const char *text, int64_t length, const char *other_text, int64_t other)
+{
+    const char *x = text, *y = other_text;
+    while (*x != '\0' && *y != '\0') {
+        const size_t size = strspn(x, digits), other_size = strspn(y, digits);
+        const bool has_number = size > 0 && other_size > 0;
+        if (has_number ? !integers_agree(x, length, y, other) : *x != *y)
+            return false;
+        x += has_number ? size : 1;
+        y += has_number ? other_size : 1;
+    }
+    return *x == *y;
+}

@@ -30,5 +30,8 @@ bool fgi_statement_next(const char **at, fgi_statement *out);
 int fgi_statement_integers(const fgi_statement *s, const char *key, int most, int64_t *out);
 /* Where the value of an attribute begins; NULL: missing. */
 const char *fgi_statement_value(const fgi_statement *s, const char *key);
+/* Whether two texts are equal but for integers that have powers of `length` in the one as factors
+ * where those of the other have as many of `other`. */
+bool fgi_statements_agree(const char *text, int64_t length, const char *other_text, int64_t other);
 
 #endif

@@ -277,7 +277,7 @@ static void each_model_is_an_onnx_model(void **state)
         char file[64], *slash;
         begin(&n, &rows[i]);
         const fg_type image = {FG_F32, 3, {3, n.row->side, n.row->side}},
-                      tokens = {FG_S32, 1, {LENGTH}};
+                      tokens = {FG_S32, 1, {-1}};
         const fg_onnx_options options = {.input = n.row->side > 0 ? image : tokens};
         (void)snprintf(file, sizeof file, "%s.onnx", n.row->name);
         slash = strchr(file, '/');

@@ -306,6 +306,48 @@ static fg_tensor loops(void *self, fg_tensor x)
     return fg_concat(o.list, o.count, 1);
 }
 
+/* ---- one function of sequences of any length ------------------------------------------------- */
+
+/* Each position attends to those before it. */
+static fg_tensor attend(fg_tensor x)
+{
+    fg_trace *trace = fg_tensor_trace(x);
+    const int64_t length = fg_tensor_dim(x, 1);
+    const fg_tensor pair[] = {x, x}, row = fg_iota(trace, FG_S32, 0, FG_DIMS(length, length)),
+                    column = fg_iota(trace, FG_S32, 1, FG_DIMS(length, length));
+    const fg_tensor scores = fg_einsum("btf,bsf->bts", pair, 2),
+                    far = fg_full(trace, FG_F32, -1e9, FG_SCALAR);
+    const fg_tensor weight[] = {fg_softmax(fg_where(fg_ge(row, column), scores, far)), x};
+    return fg_einsum("bts,bsf->btf", weight, 2);
+}
+
+static fg_tensor any_length(void *self, fg_tensor x)
+{
+    const net *n = self;
+    fg_trace *trace = fg_tensor_trace(x);
+    const int64_t batch = fg_tensor_dim(x, 0), length = fg_tensor_dim(x, 1);
+    const fg_tensor place = fg_iota(trace, FG_F32, 1, FG_DIMS(1, length, 1)),
+                    first = fg_slice(x, (const int64_t[]){0, 0, 0},
+                                     (const int64_t[]){batch, 1, FEATURES}, NULL),
+                    flat = fg_reshape(x, FG_DIMS(batch * length, FEATURES));
+    const fg_tensor twice[] = {fg_reverse(x, 1, (const int[]){1}), x};
+    const fg_tensor sum = fg_sum(fg_concat(twice, 2, 1), 1, (const int[]){1});
+    const fg_tensor count = fg_full(trace, FG_S32, (double)length, FG_DIMS(batch, length, 2));
+    fg_tensor list[] = {fg_mul(x, place),
+                        fg_cast(count, FG_F32),
+                        fg_mul(x, first),
+                        fg_reshape(fg_tanh(flat), FG_DIMS(batch, length, FEATURES)),
+                        fg_add(x, fg_unsqueeze(sum, 1, (const int[]){1})),
+                        attend(x),
+                        x,
+                        x,
+                        x,
+                        x};
+    for (int i = 0; i < LAYERS; i++)
+        list[6 + i] = fg_recurrent_apply(n->layer[i], x, NULL);
+    return fg_concat(list, 6 + LAYERS, 2);
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static const fg_onnx_options options = {
@@ -313,11 +355,12 @@ static const fg_onnx_options options = {
     .metadata = (const char *const[]){"scale", "0.5", NULL},
 };
 
-static const fg_onnx_options series = {.input = {FG_F32, 2, {TIME, FEATURES}}};
+static const fg_onnx_options series = {.input = {FG_F32, 2, {TIME, FEATURES}}},
+                             any_series = {.input = {FG_F32, 2, {-1, FEATURES}}};
 
 /* The recorded models. */
 typedef struct model {
-    const char *name, *output; /* of the file, and of what is recorded of ONNX Runtime */
+    const char *name; /* of the file */
     void (*begin)(net *n);
     fg_tensor (*forward)(void *self, fg_tensor x);
     const fg_onnx_options *options;
@@ -325,11 +368,11 @@ typedef struct model {
 } model;
 
 static const model models[] = {
-    {"operations", "operations/output", begin, all_operations, &options, 0},
-    {"loops", "loops/output", begin_loops, loops, &series, 0},
-    {"split", "loops/output", begin_loops, loops, &series, 1},
+    {"operations", begin, all_operations, &options, 0},
+    {"loops", begin_loops, loops, &series, 0},
+    {"free", begin_loops, any_length, &any_series, 0},
+    {"split", begin_loops, loops, &series, 1},
 };
-enum { MODELS = sizeof models / sizeof models[0] };
 
 static void check_hash(const char *folder, const char *name, bool is_kept)
 {
@@ -353,7 +396,7 @@ static void the_files_are_the_recorded_ones(void **state)
 {
     const char *kept = getenv("FGT_ONNX"), *folder = kept != NULL ? kept : fgt_temp_folder();
     fg_error err = {0};
-    for (int i = 0; i < MODELS; i++) {
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const model *m = &models[i];
         fg_onnx_options o = *m->options;
         size_t data_bytes = 7;
@@ -375,7 +418,7 @@ static void the_files_are_the_recorded_ones(void **state)
 }
 
 /* The CPU plugin's output for `count` samples. */
-static void check_output(const model *m, net *n, int64_t count)
+static void check_output(const model *m, net *n, int64_t count, int64_t length, const char *output)
 {
     static float x[BATCH * CHANNELS * SIDE * SIDE], got[MOST];
     fg_error err = {0};
@@ -383,18 +426,19 @@ static void check_output(const model *m, net *n, int64_t count)
     fg_array *in = NULL, *out = NULL;
     fg_type type, batch = {FG_F32, m->options->input.rank + 1, {count}};
     memcpy(&batch.dim[1], m->options->input.dim, sizeof batch.dim - sizeof batch.dim[0]);
+    batch.dim[1] = batch.dim[1] < 0 ? length : batch.dim[1];
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++)
         x[i] = number((int64_t)i);
     fgt_ok(fg_array_create(client, &batch, x, &in, &err));
     fgt_ok(fg_trace_create(client, &trace, &err));
     const fg_tensor y = m->forward(n, fg_input(trace, in));
     fgt_ok(fg_run(trace, &y, 1, &out, &err));
-    const float *expected = fgt_record_get(record, &type, "%s", m->output);
+    const float *expected = fgt_record_get(record, &type, "%s", output);
     type.dim[0] = count;
     assert_true(fg_type_equal(&type, fg_array_type(out)) && fg_type_count(&type) <= MOST);
     fgt_ok(fg_array_read(out, got, fg_type_bytes(&type), &err));
     for (int64_t i = 0; i < fg_type_count(&type); i++)
-        fgt_close(m->name, (double)got[i], (double)expected[i], 1e-5, 1e-5);
+        fgt_close(output, (double)got[i], (double)expected[i], 1e-5, 1e-5);
     fg_array_release(in);
     fg_array_release(out);
     fg_trace_destroy(trace);
@@ -402,11 +446,20 @@ static void check_output(const model *m, net *n, int64_t count)
 
 static void onnx_runtime_computes_the_same(void **state)
 {
-    for (int i = 0; i < MODELS; i++) {
+    static const struct {
+        size_t model;
+        int64_t length;
+        const char *output;
+    } rows[] = {
+        {0, 0, "operations/output"}, {1, 0, "loops/output"},  {2, 4, "free/output_4"},
+        {2, 7, "free/output_7"},     {2, 1, "free/output_1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const model *m = &models[rows[i].model];
         net n;
-        models[i].begin(&n);
-        check_output(&models[i], &n, BATCH);
-        check_output(&models[i], &n, 1);
+        m->begin(&n);
+        check_output(m, &n, BATCH, rows[i].length, rows[i].output);
+        check_output(m, &n, 1, rows[i].length, rows[i].output);
         fg_module_destroy(n.root);
     }
 }
@@ -452,10 +505,11 @@ static fg_tensor noisy(void *self, fg_tensor x)
 
 static fg_tensor summed(void *self, fg_tensor x) { return fg_sum(x, 0, NULL); }
 
-static fg_tensor counted(void *self, fg_tensor x)
+static fg_tensor halved(void *self, fg_tensor x)
 {
-    const int64_t dim[] = {fg_tensor_dim(x, 0), 1, 1, 1};
-    return fg_add(x, fg_iota(fg_tensor_trace(x), FG_F32, 0, 4, dim));
+    const int64_t start[4] = {1}, *end = fg_tensor_type(x)->dim;
+    return fg_pad(fg_slice(x, start, end, NULL), 0, (const int64_t[]){1, 0, 0, 0},
+                  (const int64_t[]){0, 0, 0, 0}, NULL);
 }
 
 static fg_tensor foreign(void *self, fg_tensor x)
@@ -472,7 +526,9 @@ static void what_onnx_cannot_say_is_named(void **state)
         {sorted, "sort: ONNX export does not support the operation 'sort'"},
         {noisy, "does not support random numbers"},
         {summed, "the first dimension of the output is not that of the batch"},
-        {counted, "iota: ONNX export does not support the operation 'iota' along the batch"},
+        {halved,
+         "slice: ONNX export does not support the operation 'slice' of more than one element "
+         "of an axis whose size is not fixed"},
         {foreign, "the output depends on 'loose', which is no parameter or buffer"},
     };
     const char *path = fgt_path(fgt_temp_folder(), "b.onnx");
@@ -493,6 +549,66 @@ static void what_onnx_cannot_say_is_named(void **state)
     same.output_name = "conv.weight";
     assert_int_equal(fg_module_save_onnx(n.root, path, convolved, &n, &same, &err), FG_EINVAL);
     fg_variable_destroy(loose);
+    fg_module_destroy(n.root);
+}
+
+static fg_tensor averaged(void *self, fg_tensor x)
+{
+    return fg_add(x, fg_unsqueeze(fg_mean(x, 1, (const int[]){1}), 1, (const int[]){1}));
+}
+
+static fg_tensor twice_as_long(void *self, fg_tensor x)
+{
+    return fg_pad(x, 0, (const int64_t[]){0, 0, 0}, (const int64_t[]){0, fg_tensor_dim(x, 1), 0},
+                  NULL);
+}
+
+static fg_tensor from_the_end(void *self, fg_tensor x)
+{
+    const int64_t length = fg_tensor_dim(x, 1);
+    fg_trace *trace = fg_tensor_trace(x);
+    const fg_tensor end = fg_full(trace, FG_S32, -(double)length, FG_DIMS(1, length, 1));
+    return fg_mul(x, fg_cast(end, FG_F32));
+}
+
+static fg_tensor longer(void *self, fg_tensor x)
+{
+    return fg_pad(x, 0, (const int64_t[]){0, 1, 0}, (const int64_t[]){0, 1, 0}, NULL);
+}
+
+static fg_tensor last_element(void *self, fg_tensor x)
+{
+    const int64_t length = fg_tensor_dim(x, 1), end[] = {fg_tensor_dim(x, 0), length, FEATURES};
+    return fg_slice(x, (const int64_t[]){0, length - 1, 0}, end, NULL);
+}
+
+/* Its length is a number of the program, and not only a dimension. */
+static void a_length_that_matters_is_not_free(void **state)
+{
+    static const struct {
+        fg_tensor (*forward)(void *self, fg_tensor x);
+        const char *message;
+    } rows[] = {
+        {averaged, "dimension of -1 must be fixed"},
+        {from_the_end, "dimension of -1 must be fixed"},
+        {longer, "dimension of -1 must be fixed"},
+        {last_element, "dimension of -1 must be fixed"},
+        {twice_as_long, "does not support the operation 'pad' by a size that is not fixed"},
+    };
+    const char *path = fgt_path(fgt_temp_folder(), "f.onnx");
+    fg_onnx_options o = any_series;
+    fg_error err = {0};
+    net n;
+    begin(&n);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fg_module_save_onnx(n.root, path, rows[i].forward, &n, &o, &err),
+                         FG_EUNSUPPORTED);
+        assert_non_null(strstr(err.message, rows[i].message));
+        fgt_ok(fg_module_save_onnx(n.root, path, rows[i].forward, &n, &series, &err));
+    }
+    o.input.dim[1] = -1;
+    assert_int_equal(fg_module_save_onnx(n.root, path, longer, &n, &o, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "2 dimensions of the input are -1: expected at most one"));
     fg_module_destroy(n.root);
 }
 
@@ -517,7 +633,7 @@ static fg_tensor one_loop(void *self, fg_tensor x)
 static fg_status save_split(void *self, fg_error *err)
 {
     attempt *a = self;
-    fg_onnx_options o = series;
+    fg_onnx_options o = any_series;
     o.limit_bytes = 1;
     return fg_module_save_onnx(a->n.root, a->path, one_loop, &a->n, &o, err);
 }
@@ -545,6 +661,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(onnx_runtime_computes_the_same),
     cmocka_unit_test(both_files_are_written_or_none),
     cmocka_unit_test(what_onnx_cannot_say_is_named),
+    cmocka_unit_test(a_length_that_matters_is_not_free),
     cmocka_unit_test(running_out_of_memory_is_an_error),
 };
 

@@ -348,6 +348,12 @@ static void texts_are_exported_with_their_tokenizer(void **state)
     contains(program_gives(1, folder, "export lstm --format=hf")->err,
              "transformers has no model like lstm\n--format=safetensors or onnx");
     contains(program_gives(0, folder, "export lstm --format=onnx")->err,
+             "input input_ids s64[length] with a batch dimension in front; sequences may have any "
+             "length\n");
+    (void)program_gives(0, folder,
+                        ONE_STEP "--model.name=gpt2 --model.layers=1 --model.width=2 "
+                                 "--model.heads=1 --model.document_end=3 --trainer.run_dir=end");
+    contains(program_gives(0, folder, "export end --format=onnx")->err,
              "input input_ids s64[8] with a batch dimension in front; its length is fixed\n");
 }
 

@@ -99,13 +99,14 @@ static void say_input(const export *e, const fg_onnx_options *o, const json_t *d
                       const fgi_published_say *say)
 {
     fgi_buf line = {0};
-    char type[96];
+    char type[96] = "s64[length]";
+    const bool is_free = o->input.dim[0] < 0;
     const json_t *prepared = json_object_get(data, "preprocessing");
     char *text = fgi_json_text(prepared, JSON_REAL_PRECISION(6));
     fgi_buf_printf(&line, "ONNX opset 18: input %s %s with a batch dimension in front; ",
-                   o->input_name, fg_type_format(&e->input, type, sizeof type));
+                   o->input_name, is_free ? type : fg_type_format(&o->input, type, sizeof type));
     if (e->is_tokens)
-        fgi_buf_puts(&line, "its length is fixed");
+        fgi_buf_puts(&line, is_free ? "sequences may have any length" : "its length is fixed");
     else if (e->schema.csv != NULL)
         fgi_buf_puts(&line, "expects the columns as csv in metadata_props encodes them");
     else
@@ -129,6 +130,19 @@ static void say_data(const char *path, size_t data_bytes, const fgi_published_sa
     fgi_buf_fini(&line);
 }
 
+/* Sequences have any length, or that of training if the model depends on it. */
+static fg_status save(export *e, const char *path, fg_onnx_options *o, fg_error *err)
+{
+    if (e->is_tokens) {
+        o->input.dim[0] = -1;
+        const fg_status status = fg_module_save_onnx(e->root, path, forward, e, o, err);
+        if (status != FG_EUNSUPPORTED)
+            return status;
+        o->input.dim[0] = e->input.dim[0];
+    }
+    return fg_module_save_onnx(e->root, path, forward, e, o, err);
+}
+
 static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char *path,
                             size_t limit_bytes, const fgi_published_say *say, fg_error *err)
 {
@@ -149,16 +163,16 @@ static fg_status write_onnx(export *e, const fgi_run_origin *origin, const char 
     find_input(e);
     json_t *data = fgi_run_task_describe(&e->task);
     fg_status status = describe(e, data, err);
-    const fg_onnx_options options = {.input = e->input,
-                                     .input_name = e->is_image    ? "pixel_values"
-                                                   : e->is_tokens ? "input_ids"
-                                                                  : "input",
-                                     .output_name = is_regression(e) ? "prediction" : "logits",
-                                     .metadata = e->metadata,
-                                     .limit_bytes = limit_bytes,
-                                     .out_data_bytes = &data_bytes};
+    fg_onnx_options options = {.input = e->input,
+                               .input_name = e->is_image    ? "pixel_values"
+                                             : e->is_tokens ? "input_ids"
+                                                            : "input",
+                               .output_name = is_regression(e) ? "prediction" : "logits",
+                               .metadata = e->metadata,
+                               .limit_bytes = limit_bytes,
+                               .out_data_bytes = &data_bytes};
     if (status == FG_OK)
-        status = fg_module_save_onnx(e->root, path, forward, e, &options, err);
+        status = save(e, path, &options, err);
     if (status == FG_OK) {
         say_input(e, &options, data, say);
         say_data(path, data_bytes, say);

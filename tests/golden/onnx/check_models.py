@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "nn"))
 from counted import uniform, words
 
-SEED, BATCH, VOCABULARY = 11, 4, 11
+SEED, BATCH, LENGTH, VOCABULARY = 11, 4, 6, 11
 record = load_file(HERE.parent / "nn" / "models.safetensors")
 
 
@@ -41,8 +41,12 @@ with tempfile.TemporaryDirectory() as folder:
         onnx.checker.check_model(onnx.load(path), full_check=True)
         session = onnxruntime.InferenceSession(path)
         entry = session.get_inputs()[0]
-        x = batch((BATCH, *entry.shape[1:]))
+        x = batch([BATCH if d == "batch" else LENGTH if d == "length" else d for d in entry.shape])
         expected = record[f"{path.stem.replace('-', '/')}/logits"]
         for rows in (BATCH, 1):
             logits = session.run(None, {entry.name: x[:rows]})[0]
             print(f"{path.stem}, {rows} rows: {abs(logits - expected[:rows]).max():.1e}")
+        if path.stem in ("gpt2", "llama", "lstm"):  # of each prefix, they are those of the whole
+            for length in range(1, LENGTH):
+                logits = session.run(None, {entry.name: x[:, :length]})[0]
+                print(f"{path.stem}, {length} tokens: {abs(logits - expected[:, :length]).max():.1e}")

@@ -22,16 +22,20 @@ BATCH = 5
 
 
 def run(path):
-    """The output for BATCH samples, after checking that those of one sample are the same."""
+    """The outputs for BATCH samples by name, after checking that those of one sample are the same."""
     onnx.checker.check_model(path, full_check=True)
     session = onnxruntime.InferenceSession(path)
     entry = session.get_inputs()[0]
-    shape = (BATCH, *entry.shape[1:])
-    x = ((numpy.arange(numpy.prod(shape)) * 7919 % 1024) / 512 - 1).astype(numpy.float32).reshape(shape)
-    output = session.run(None, {entry.name: x})[0]
-    one = session.run(None, {entry.name: x[:1]})[0]
-    assert abs(one - output[:1]).max() < 1e-5, "the batch is of any size"
-    return output
+    outputs = {}
+    for length in (4, 7, 1) if "length" in entry.shape else ("",):
+        shape = [BATCH if d == "batch" else length if d == "length" else d for d in entry.shape]
+        x = ((numpy.arange(numpy.prod(shape)) * 7919 % 1024) / 512 - 1).astype(numpy.float32).reshape(shape)
+        output = session.run(None, {entry.name: x})[0]
+        one = session.run(None, {entry.name: x[:1]})[0]
+        assert abs(one - output[:1]).max() < 1e-5, "the batch is of any size"
+        outputs[f"{path.stem}/output_{length}".rstrip("_")] = output
+        print(path.name, output.shape)
+    return outputs
 
 
 record = {}
@@ -43,8 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
         digits = hashlib.sha256(path.read_bytes()).hexdigest().encode()
         record[f"{path.name}/sha256"] = numpy.frombuffer(digits, numpy.uint8)
         if path.suffix == ".onnx":
-            record[f"{path.stem}/output"] = run(path)
-            print(path.name, record[f"{path.stem}/output"].shape)
+            record |= run(path)
 
 assert (record.pop("split/output") == record["loops/output"]).all(), "the tensors of the second file are read"
 save_file(record, OUT)
