@@ -1,8 +1,5 @@
 /* onnx_operations.c - a row for each StableHLO operation: the ONNX nodes that compute it.
  *
- * Convolutions and pooling of any layout get transposes around ONNX's operators, which expect
- * [N, C, H, W]; ONNX Runtime cancels those that follow each other.
- *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
@@ -13,49 +10,36 @@
 #include "base/number.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "onnx/onnx_graph.h"
-#include "onnx/statement.h"
+#include "onnx/onnx_rule.h"
 
 typedef fgi_onnx_graph graph;
 typedef fgi_statement statement;
-
-typedef struct rule {
-    const char *name; /* in StableHLO */
-    void (*put)(graph *g, const statement *s, const struct rule *row);
-    const char *op_type, *then; /* of ONNX; the second one is applied to the result of the first */
-} rule;
+typedef fgi_onnx_rule rule;
 
 #define FREE_AXIS " of more than one element of an axis whose size is not fixed"
 
-static void refuse(graph *g, const statement *s, const char *why)
+void fgi_onnx_refuse(graph *g, const statement *s, const char *why)
 {
     fgi_onnx_fail(g, FG_EUNSUPPORTED, "%s: ONNX export does not support the operation '%s'%s%s",
                   s->place[0] != '\0' ? s->place : "the model", s->name,
                   s->body[0] != '\0' ? " of " : why, s->body[0] != '\0' ? s->body : "");
 }
 
-/* Names the next nodes after the statement. */
-static void enter(graph *g, const statement *s)
-{
-    g->place = s->place[0] != '\0' ? s->place : s->name;
-}
-
-/* The integers of an attribute, none of which may be a size that is not fixed. */
-static int fixed_integers(graph *g, const statement *s, const char *key, int most, int64_t *out)
+int fgi_onnx_fixed_integers(graph *g, const statement *s, const char *key, int most, int64_t *out)
 {
     const int count = fgi_statement_integers(s, key, most, out);
     for (int i = 0; i < count; i++)
         if (fgi_onnx_is_free(g, out[i]))
-            refuse(g, s, " by a size that is not fixed");
+            fgi_onnx_refuse(g, s, " by a size that is not fixed");
     return count;
 }
 
-static void set(graph *g, const statement *s, const char *name)
+void fgi_onnx_set_result(graph *g, const statement *s, const char *name)
 {
     fgi_onnx_set(g, s->result, name, &s->type, &s->type);
 }
 
-static const char *in_whole(graph *g, const statement *s, int i)
+const char *fgi_onnx_in_whole(graph *g, const statement *s, int i)
 {
     return fgi_onnx_whole(g, s->in[i]);
 }
@@ -63,6 +47,12 @@ static const char *in_whole(graph *g, const statement *s, int i)
 static fgi_onnx_value in(graph *g, const statement *s, int i)
 {
     return fgi_onnx_value_at(g, s->in[i]);
+}
+
+/* Names the next nodes after the statement. */
+static void enter(graph *g, const statement *s)
+{
+    g->place = s->place[0] != '\0' ? s->place : s->name;
 }
 
 /* ---- element-wise operations ----------------------------------------------------------------- */
@@ -136,14 +126,14 @@ static const char *with_one(graph *g, const statement *s, const char *op_type, c
 
 static void log_plus_one(graph *g, const statement *s, const rule *unused)
 {
-    const char *sum = with_one(g, s, "Add", in_whole(g, s, 0));
-    set(g, s, fgi_onnx_put(g, "Log", 1, &sum));
+    const char *sum = with_one(g, s, "Add", fgi_onnx_in_whole(g, s, 0));
+    fgi_onnx_set_result(g, s, fgi_onnx_put(g, "Log", 1, &sum));
 }
 
 static void exponential_minus_one(graph *g, const statement *s, const rule *unused)
 {
-    const char *x = in_whole(g, s, 0);
-    set(g, s, with_one(g, s, "Sub", fgi_onnx_put(g, "Exp", 1, &x)));
+    const char *x = fgi_onnx_in_whole(g, s, 0);
+    fgi_onnx_set_result(g, s, with_one(g, s, "Sub", fgi_onnx_put(g, "Exp", 1, &x)));
 }
 
 static void custom_call(graph *g, const statement *s, const rule *unused)
@@ -153,7 +143,7 @@ static void custom_call(graph *g, const statement *s, const rule *unused)
     if (target != NULL && strncmp(target, "\"mhlo.erf\"", 10) == 0)
         pointwise(g, s, &erf);
     else
-        refuse(g, s, "");
+        fgi_onnx_refuse(g, s, "");
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
@@ -171,7 +161,7 @@ static void dense(graph *g, const statement *s, const char *hex)
     }
     for (size_t i = 0; i < size; i++)
         data[i] = (unsigned char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
-    set(g, s, fgi_onnx_constant(g, &s->type, data));
+    fgi_onnx_set_result(g, s, fgi_onnx_constant(g, &s->type, data));
 }
 
 /* A size that is not fixed, as a tensor with one element. */
@@ -270,7 +260,7 @@ static void broadcast(graph *g, const statement *s, const rule *unused)
             added[added_count++] = i;
     }
     if (added_count + rank != s->type.rank || rank != x.type.rank) {
-        refuse(g, s, " with its dimensions in another order");
+        fgi_onnx_refuse(g, s, " with its dimensions in another order");
         return;
     }
     const char *name = x.name;
@@ -291,7 +281,8 @@ static void reshape(graph *g, const statement *s, const rule *unused)
     }
     const char *shape = count > 1 ? fgi_onnx_shape(g, s->type.rank, s->type.dim)
                                   : fgi_onnx_integers(g, s->type.rank, dim);
-    set(g, s, fgi_onnx_put(g, "Reshape", 2, (const char *[]){in_whole(g, s, 0), shape}));
+    fgi_onnx_set_result(
+        g, s, fgi_onnx_put(g, "Reshape", 2, (const char *[]){fgi_onnx_in_whole(g, s, 0), shape}));
 }
 
 static void transpose(graph *g, const statement *s, const rule *unused)
@@ -311,10 +302,10 @@ static void concatenate(graph *g, const statement *s, const rule *unused)
     int64_t axis = 0;
     (void)fgi_statement_integers(s, "dimension", 1, &axis);
     for (int i = 0; i < s->in_count; i++)
-        name[i] = in_whole(g, s, i);
+        name[i] = fgi_onnx_in_whole(g, s, i);
     fgi_onnx_node *node = fgi_onnx_add(g, "Concat", s->in_count, name);
     fgi_onnx_set_integer(g, node, "axis", axis);
-    set(g, s, fgi_onnx_result(node));
+    fgi_onnx_set_result(g, s, fgi_onnx_result(node));
 }
 
 static const char *slice_of(graph *g, const char *x, int count, int64_t *const part[4])
@@ -336,17 +327,18 @@ static void slice(graph *g, const statement *s, const rule *unused)
         if (s->type.dim[i] == s->in_type[0].dim[i])
             continue;
         if (fgi_onnx_is_free(g, s->in_type[0].dim[i]) && (start[i] != 0 || end[i] != 1))
-            refuse(g, s, FREE_AXIS);
+            fgi_onnx_refuse(g, s, FREE_AXIS);
         start[count] = start[i];
         end[count] = end[i];
         step[count] = step[i];
         axis[count++] = i;
     }
-    set(g, s, slice_of(g, in_whole(g, s, 0), count, (int64_t *[]){start, end, axis, step}));
+    fgi_onnx_set_result(
+        g, s,
+        slice_of(g, fgi_onnx_in_whole(g, s, 0), count, (int64_t *[]){start, end, axis, step}));
 }
 
-/* x with these axes reversed. */
-static const char *reversed(graph *g, const char *x, int count, int64_t *axis)
+const char *fgi_onnx_reverse(graph *g, const char *x, int count, int64_t *axis)
 {
     int64_t start[FG_MAX_RANK], end[FG_MAX_RANK], step[FG_MAX_RANK];
     for (int i = 0; i < count; i++) {
@@ -361,218 +353,21 @@ static void reverse(graph *g, const statement *s, const rule *unused)
 {
     int64_t axis[FG_MAX_RANK];
     const int count = fgi_statement_integers(s, "dimensions", FG_MAX_RANK, axis);
-    set(g, s, reversed(g, in_whole(g, s, 0), count, axis));
+    fgi_onnx_set_result(g, s, fgi_onnx_reverse(g, fgi_onnx_in_whole(g, s, 0), count, axis));
 }
 
 static void pad(graph *g, const statement *s, const rule *unused)
 {
     int64_t amount[2 * FG_MAX_RANK], gap[FG_MAX_RANK];
-    const int rank = fixed_integers(g, s, "edge_padding_low", FG_MAX_RANK, amount);
-    (void)fixed_integers(g, s, "edge_padding_high", FG_MAX_RANK, amount + rank);
-    (void)fixed_integers(g, s, "interior_padding", FG_MAX_RANK, gap);
+    const int rank = fgi_onnx_fixed_integers(g, s, "edge_padding_low", FG_MAX_RANK, amount);
+    (void)fgi_onnx_fixed_integers(g, s, "edge_padding_high", FG_MAX_RANK, amount + rank);
+    (void)fgi_onnx_fixed_integers(g, s, "interior_padding", FG_MAX_RANK, gap);
     for (int i = 0; i < rank; i++)
         if (gap[i] != 0)
-            refuse(g, s, " between elements");
-    const char *in[] = {in_whole(g, s, 0), fgi_onnx_integers(g, 2 * rank, amount),
-                        in_whole(g, s, 1)};
-    set(g, s, fgi_onnx_put(g, "Pad", 3, in));
-}
-
-/* ---- sums of products ------------------------------------------------------------------------ */
-
-static void dot_general(graph *g, const statement *s, const rule *unused)
-{
-    char left[FG_MAX_RANK + 1] = "", right[FG_MAX_RANK + 1] = "", out[FG_MAX_RANK + 1] = "";
-    char equation[4 * FG_MAX_RANK], next = 'a';
-    int64_t batch[2][FG_MAX_RANK], sum[2][FG_MAX_RANK];
-    const int batches = fgi_statement_integers(s, "lhs_batching_dimensions", FG_MAX_RANK, batch[0]);
-    const int sums = fgi_statement_integers(s, "lhs_contracting_dimensions", FG_MAX_RANK, sum[0]);
-    const int rank[] = {s->in_type[0].rank, s->in_type[1].rank};
-    const char *in[] = {in_whole(g, s, 0), in_whole(g, s, 1)};
-    int count = 0;
-    (void)fgi_statement_integers(s, "rhs_batching_dimensions", FG_MAX_RANK, batch[1]);
-    (void)fgi_statement_integers(s, "rhs_contracting_dimensions", FG_MAX_RANK, sum[1]);
-    if (batches == 0 && sums == 1 && rank[1] == 2 && sum[1][0] == 0 && sum[0][0] == rank[0] - 1) {
-        set(g, s, fgi_onnx_put(g, "MatMul", 2, in));
-        return;
-    }
-    for (int i = 0; i < batches; i++)
-        left[batch[0][i]] = right[batch[1][i]] = out[count++] = next++;
-    for (int i = 0; i < sums; i++)
-        left[sum[0][i]] = right[sum[1][i]] = next++;
-    for (int i = 0; i < rank[0]; i++)
-        if (left[i] == '\0')
-            left[i] = out[count++] = next++;
-    for (int i = 0; i < rank[1]; i++)
-        if (right[i] == '\0')
-            right[i] = out[count++] = next++;
-    (void)fgi_snprintf(equation, sizeof equation, "%s,%s->%s", left, right, out);
-    fgi_onnx_node *node = fgi_onnx_add(g, "Einsum", 2, in);
-    fgi_onnx_set_text(g, node, "equation", equation);
-    set(g, s, fgi_onnx_result(node));
-}
-
-/* The place of each of the dimensions `wanted`, "bf01", in "[b, 0, 1, f]"; advances *at. */
-static int read_order(const char **at, const char *wanted, int64_t *out)
-{
-    char letters[FG_MAX_RANK + 1] = "";
-    int count = 0;
-    for (*at += strcspn(*at, "[") + 1; **at != ']' && **at != '\0' && count < FG_MAX_RANK; ++*at)
-        if (strchr(", ", **at) == NULL)
-            letters[count++] = **at;
-    for (int i = 0; i < count; i++) {
-        const char *place = strchr(letters, wanted[i]);
-        out[i] = place != NULL ? place - letters : 0;
-    }
-    return count;
-}
-
-typedef struct convolution {
-    int rank;
-    int64_t x[FG_MAX_RANK], kernel[FG_MAX_RANK], y[FG_MAX_RANK]; /* places of ONNX's dimensions */
-    int64_t stride[FG_MAX_RANK], dilation[FG_MAX_RANK], gap[FG_MAX_RANK], pad[2 * FG_MAX_RANK];
-    int64_t groups, batch_groups;
-    bool is_transposed, is_reversed;
-} convolution;
-
-static convolution read_convolution(graph *g, const statement *s)
-{
-    convolution c = {.groups = 1,
-                     .batch_groups = 1,
-                     .is_reversed = fgi_statement_value(s, "window_reversal") != NULL};
-    int64_t pairs[2 * FG_MAX_RANK] = {0};
-    bool is_cut = false;
-    const char *at = fgi_statement_value(s, "dimension_numbers");
-    at = at != NULL ? at : "";
-    c.rank = read_order(&at, "bf012345", c.x);
-    (void)read_order(&at, "oi012345", c.kernel);
-    (void)read_order(&at, "bf012345", c.y);
-    (void)fixed_integers(g, s, "window_strides", FG_MAX_RANK, c.stride);
-    (void)fixed_integers(g, s, "lhs_dilation", FG_MAX_RANK, c.gap);
-    (void)fixed_integers(g, s, "rhs_dilation", FG_MAX_RANK, c.dilation);
-    (void)fixed_integers(g, s, "padding", 2 * FG_MAX_RANK, pairs);
-    (void)fixed_integers(g, s, "feature_group_count", 1, &c.groups);
-    (void)fixed_integers(g, s, "batch_group_count", 1, &c.batch_groups);
-    for (int i = 0; i < c.rank - 2; i++) {
-        c.is_transposed |= c.gap[i] > 1;
-        c.pad[i] = pairs[2 * i];
-        c.pad[c.rank - 2 + i] = pairs[2 * i + 1];
-        is_cut |= pairs[2 * i] < 0 || pairs[2 * i + 1] < 0;
-    }
-    if (is_cut || c.batch_groups != 1)
-        refuse(g, s, " with these options");
-    return c;
-}
-
-/* The input with zeros between its elements: padding is counted from the full result. Source: ONNX,
- * "ConvTranspose". */
-static const char *conv_transpose(graph *g, const statement *s, const convolution *c,
-                                  const char *const *in)
-{
-    const int spatial = c->rank - 2;
-    int64_t order[FG_MAX_RANK] = {1, 0}, pads[2 * FG_MAX_RANK], more[FG_MAX_RANK];
-    for (int i = 0; i < spatial; i++) {
-        const int64_t reach = (s->in_type[1].dim[c->kernel[2 + i]] - 1) * c->dilation[i];
-        const int64_t end = reach - c->pad[spatial + i];
-        order[2 + i] = 2 + i;
-        pads[i] = reach - c->pad[i];
-        pads[spatial + i] = end > 0 ? end : 0;
-        more[i] = end < 0 ? -end : 0;
-        if (c->stride[i] != 1 || c->groups != 1 || pads[i] < 0 || more[i] >= c->gap[i])
-            refuse(g, s, " with these options");
-    }
-    const char *kernel = fgi_onnx_transpose(g, in[1], c->rank, order);
-    fgi_onnx_node *node = fgi_onnx_add(g, "ConvTranspose", 2, (const char *[]){in[0], kernel});
-    fgi_onnx_set_integers(g, node, "strides", spatial, c->gap);
-    fgi_onnx_set_integers(g, node, "dilations", spatial, c->dilation);
-    fgi_onnx_set_integers(g, node, "pads", 2 * spatial, pads);
-    fgi_onnx_set_integers(g, node, "output_padding", spatial, more);
-    return fgi_onnx_result(node);
-}
-
-static void convolve(graph *g, const statement *s, const rule *unused)
-{
-    const convolution c = read_convolution(g, s);
-    const int spatial = c.rank - 2;
-    int64_t back[FG_MAX_RANK] = {0}, axis[FG_MAX_RANK] = {2, 3, 4};
-    if (g->status != FG_OK)
-        return;
-    const char *in[] = {fgi_onnx_transpose(g, in_whole(g, s, 0), c.rank, c.x),
-                        fgi_onnx_transpose(g, in_whole(g, s, 1), c.rank, c.kernel)};
-    if (c.is_reversed != c.is_transposed) /* ONNX's transposed one reverses the kernel */
-        in[1] = reversed(g, in[1], spatial, axis);
-    const char *y;
-    if (c.is_transposed) {
-        y = conv_transpose(g, s, &c, in);
-    } else {
-        fgi_onnx_node *node = fgi_onnx_add(g, "Conv", 2, in);
-        fgi_onnx_set_integers(g, node, "strides", spatial, c.stride);
-        fgi_onnx_set_integers(g, node, "dilations", spatial, c.dilation);
-        fgi_onnx_set_integers(g, node, "pads", 2 * spatial, c.pad);
-        fgi_onnx_set_integer(g, node, "group", c.groups);
-        y = fgi_onnx_result(node);
-    }
-    for (int i = 0; i < c.rank; i++)
-        back[c.y[i]] = i;
-    set(g, s, fgi_onnx_transpose(g, y, c.rank, back));
-}
-
-/* ---- reductions ------------------------------------------------------------------------------ */
-
-static void reduce(graph *g, const statement *s, const rule *unused)
-{
-    static const char *const names[][2] = {{"add", "ReduceSum"},
-                                           {"maximum", "ReduceMax"},
-                                           {"minimum", "ReduceMin"},
-                                           {"multiply", "ReduceProd"}};
-    int64_t axis[FG_MAX_RANK];
-    const int count = fgi_statement_integers(s, "dimensions", FG_MAX_RANK, axis);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(s->body, names[i][0]) == 0 && s->in_count == 2) {
-            const char *in[] = {in_whole(g, s, 0), fgi_onnx_integers(g, count, axis)};
-            fgi_onnx_node *node = fgi_onnx_add(g, names[i][1], 2, in);
-            fgi_onnx_set_integer(g, node, "keepdims", 0);
-            set(g, s, fgi_onnx_result(node));
-            return;
-        }
-    refuse(g, s, "");
-}
-
-/* Max pooling, and sums of windows, of images [N, H, W, C]. */
-static void reduce_window(graph *g, const statement *s, const rule *unused)
-{
-    static const int64_t to[] = {0, 3, 1, 2}, from[] = {0, 2, 3, 1};
-    int64_t size[FG_MAX_RANK] = {0}, stride[FG_MAX_RANK] = {1, 1, 1, 1}, pad[2 * FG_MAX_RANK] = {0},
-            gap[FG_MAX_RANK] = {1, 1, 1, 1}, dilation[FG_MAX_RANK] = {1, 1, 1, 1};
-    const int rank = fixed_integers(g, s, "window_dimensions", FG_MAX_RANK, size);
-    const bool is_max = strcmp(s->body, "maximum") == 0, is_sum = strcmp(s->body, "add") == 0;
-    (void)fixed_integers(g, s, "window_strides", FG_MAX_RANK, stride);
-    (void)fixed_integers(g, s, "base_dilations", FG_MAX_RANK, gap);
-    (void)fixed_integers(g, s, "window_dilations", FG_MAX_RANK, dilation);
-    (void)fixed_integers(g, s, "padding", 2 * FG_MAX_RANK, pad);
-    const bool is_simple = rank == 4 && size[0] == 1 && size[3] == 1 && stride[0] == 1 &&
-                           stride[3] == 1 && gap[1] == 1 && gap[2] == 1 && dilation[1] == 1 &&
-                           dilation[2] == 1 && pad[0] == 0 && pad[1] == 0 && pad[6] == 0 &&
-                           pad[7] == 0;
-    if (!is_simple || (!is_max && !is_sum) || !fg_dtype_is_float(s->type.dtype)) {
-        refuse(g, s, "");
-        return;
-    }
-    const char *x = fgi_onnx_transpose(g, in_whole(g, s, 0), 4, to);
-    fgi_onnx_node *node = fgi_onnx_add(g, is_max ? "MaxPool" : "AveragePool", 1, &x);
-    fgi_onnx_set_integers(g, node, "kernel_shape", 2, &size[1]);
-    fgi_onnx_set_integers(g, node, "strides", 2, &stride[1]);
-    fgi_onnx_set_integers(g, node, "pads", 4, (int64_t[]){pad[2], pad[4], pad[3], pad[5]});
-    const char *y = fgi_onnx_result(node);
-    if (is_sum) {
-        double count;
-        fgi_onnx_set_integer(g, node, "count_include_pad", 1);
-        fgi_number_put(s->type.dtype, &count, 0, (double)(size[1] * size[2]));
-        y = fgi_onnx_put(
-            g, "Mul", 2,
-            (const char *[]){y, fgi_onnx_constant(g, &(fg_type){.dtype = s->type.dtype}, &count)});
-    }
-    set(g, s, fgi_onnx_transpose(g, y, 4, from));
+            fgi_onnx_refuse(g, s, " between elements");
+    const char *in[] = {fgi_onnx_in_whole(g, s, 0), fgi_onnx_integers(g, 2 * rank, amount),
+                        fgi_onnx_in_whole(g, s, 1)};
+    fgi_onnx_set_result(g, s, fgi_onnx_put(g, "Pad", 3, in));
 }
 
 /* ---- blocks at computed places --------------------------------------------------------------- */
@@ -590,7 +385,7 @@ static const char *last_start(graph *g, const statement *s, int64_t dim, int64_t
     if (!fgi_onnx_is_free(g, dim))
         return integer(g, dim - size);
     if (size != 1)
-        refuse(g, s, FREE_AXIS);
+        fgi_onnx_refuse(g, s, FREE_AXIS);
     const char *in[] = {free_number(g, dim, &(fg_type){.dtype = FG_S64}), integer(g, size)};
     return fgi_onnx_put(g, "Sub", 2, in);
 }
@@ -624,17 +419,17 @@ static const char *cut(graph *g, const char *x, const char *start, const char *e
 static void put_block(graph *g, const statement *s, const char *const *start)
 {
     const block b = read_block(g, s, &s->type, start);
-    const char *x = in_whole(g, s, 0);
+    const char *x = fgi_onnx_in_whole(g, s, 0);
     for (int i = 0; i < b.count; i++)
         x = cut(g, x, b.start[i], b.end[i], b.axis[i]);
-    set(g, s, x);
+    fgi_onnx_set_result(g, s, x);
 }
 
 static void dynamic_slice(graph *g, const statement *s, const rule *unused)
 {
     const char *start[FG_MAX_RANK] = {NULL};
     for (int i = 0; i < s->type.rank; i++)
-        start[i] = in_whole(g, s, 1 + i);
+        start[i] = fgi_onnx_in_whole(g, s, 1 + i);
     put_block(g, s, start);
 }
 
@@ -659,9 +454,10 @@ static void dynamic_update_slice(graph *g, const statement *s, const rule *unuse
 {
     const char *start[FG_MAX_RANK] = {NULL};
     for (int i = 0; i < s->type.rank; i++)
-        start[i] = in_whole(g, s, 2 + i);
+        start[i] = fgi_onnx_in_whole(g, s, 2 + i);
     const block b = read_block(g, s, &s->in_type[1], start);
-    set(g, s, with_block(g, in_whole(g, s, 0), in_whole(g, s, 1), &b, 0));
+    fgi_onnx_set_result(
+        g, s, with_block(g, fgi_onnx_in_whole(g, s, 0), fgi_onnx_in_whole(g, s, 1), &b, 0));
 }
 
 /* Rows of one axis, for each index: those of an embedding. */
@@ -680,13 +476,13 @@ static void gather_rows(graph *g, const statement *s)
         if (i != axis)
             is_rows = size[i] == x->dim[i] && offset[k++] == (i < axis ? i : i - 1 + index->rank);
     if (!is_rows) {
-        refuse(g, s, " of single elements");
+        fgi_onnx_refuse(g, s, " of single elements");
         return;
     }
-    fgi_onnx_node *node =
-        fgi_onnx_add(g, "Gather", 2, (const char *[]){in_whole(g, s, 0), in_whole(g, s, 1)});
+    fgi_onnx_node *node = fgi_onnx_add(
+        g, "Gather", 2, (const char *[]){fgi_onnx_in_whole(g, s, 0), fgi_onnx_in_whole(g, s, 1)});
     fgi_onnx_set_integer(g, node, "axis", axis);
-    set(g, s, fgi_onnx_result(node));
+    fgi_onnx_set_result(g, s, fgi_onnx_result(node));
 }
 
 /* One block, whose start is a vector, or rows. */
@@ -702,8 +498,8 @@ static void gather(graph *g, const statement *s, const rule *unused)
         return;
     }
     for (int i = 0; i < x->rank; i++)
-        start[map[i]] =
-            fgi_onnx_put(g, "Gather", 2, (const char *[]){in_whole(g, s, 1), integer(g, i)});
+        start[map[i]] = fgi_onnx_put(g, "Gather", 2,
+                                     (const char *[]){fgi_onnx_in_whole(g, s, 1), integer(g, i)});
     put_block(g, s, start);
 }
 
@@ -755,9 +551,9 @@ static void put_body(graph *g, const statement *s, const bool *is_constant, fgi_
     put_region(g, s->region[1], s->in_count, value, &last);
     for (int i = 0; i < s->in_count; i++)
         if (!is_constant[i])
-            value[i].name = in_whole(g, &last, i);
+            value[i].name = fgi_onnx_in_whole(g, &last, i);
     put_region(g, s->region[0], s->in_count, value, &last);
-    fgi_onnx_add_output(g, NULL, in_whole(g, &last, 0), &(fg_type){.dtype = FG_BOOL});
+    fgi_onnx_add_output(g, NULL, fgi_onnx_in_whole(g, &last, 0), &(fg_type){.dtype = FG_BOOL});
     for (int i = 0; i < s->in_count; i++)
         if (!is_constant[i])
             fgi_onnx_add_output(g, NULL, value[i].name, &value[i].type);
@@ -776,10 +572,10 @@ static void loop(graph *g, const statement *s, const rule *unused)
     for (int i = 0; i < s->in_count; i++)
         value[i] = in(g, s, i);
     put_region(g, s->region[0], s->in_count, value, &last);
-    init[1] = in_whole(g, &last, 0);
+    init[1] = fgi_onnx_in_whole(g, &last, 0);
     for (int i = 0; i < s->in_count; i++)
         if (!is_constant[i])
-            init[count++] = in_whole(g, s, i);
+            init[count++] = fgi_onnx_in_whole(g, s, i);
     fgi_onnx_begin_loop(g, &body);
     put_body(g, s, is_constant, value);
     enter(g, s);
@@ -802,11 +598,11 @@ static const rule rules[] = {
     {"concatenate", concatenate, NULL, NULL},
     {"constant", constant, NULL, NULL},
     {"convert", convert, NULL, NULL},
-    {"convolution", convolve, NULL, NULL},
+    {"convolution", fgi_onnx_convolve, NULL, NULL},
     {"cosine", pointwise, "Cos", NULL},
     {"custom_call", custom_call, NULL, NULL},
     {"divide", pointwise, "Div", NULL},
-    {"dot_general", dot_general, NULL, NULL},
+    {"dot_general", fgi_onnx_dot_general, NULL, NULL},
     {"dynamic_slice", dynamic_slice, NULL, NULL},
     {"dynamic_update_slice", dynamic_update_slice, NULL, NULL},
     {"exponential", pointwise, "Exp", NULL},
@@ -825,8 +621,8 @@ static const rule rules[] = {
     {"or", logical, "Or", "BitwiseOr"},
     {"pad", pad, NULL, NULL},
     {"power", pointwise, "Pow", NULL},
-    {"reduce", reduce, NULL, NULL},
-    {"reduce_window", reduce_window, NULL, NULL},
+    {"reduce", fgi_onnx_reduce, NULL, NULL},
+    {"reduce_window", fgi_onnx_reduce_window, NULL, NULL},
     {"reshape", reshape, NULL, NULL},
     {"reverse", reverse, NULL, NULL},
     {"round_nearest_even", pointwise, "Round", NULL},
@@ -851,14 +647,14 @@ static void put_statement(graph *g, const statement *s)
             rules[i].put(g, s, &rules[i]);
             return;
         }
-    refuse(g, s, "");
+    fgi_onnx_refuse(g, s, "");
 }
 
 static void put_statements(graph *g, const char *at, statement *last)
 {
     do {
         if (!fgi_statement_next(&at, last))
-            refuse(g, last, "");
+            fgi_onnx_refuse(g, last, "");
         else if (strcmp(last->name, "return") != 0)
             put_statement(g, last);
     } while (g->status == FG_OK && strcmp(last->name, "return") != 0);
@@ -886,7 +682,7 @@ fg_status fgi_onnx_write(const char *path, const fgi_onnx_model *model, size_t *
     if (at != NULL)
         put_statements(&g, at, &last);
     if (last.in_count != 1)
-        refuse(&g, &last, " of several results");
+        fgi_onnx_refuse(&g, &last, " of several results");
     fg_status status = g.status;
     if (status == FG_OK)
         status = fgi_onnx_save(&g, last.in[0], path, model, out_data_bytes);
