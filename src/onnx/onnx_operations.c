@@ -450,14 +450,23 @@ static const char *with_block(graph *g, const char *x, const char *y, const bloc
     return fgi_onnx_result(node);
 }
 
+/* x with one row, of which ONNX Runtime copies less. */
+static const char *with_row(graph *g, const char *x, const char *row, const char *start)
+{
+    const char *at[] = {start, fgi_onnx_integers(g, 2, (int64_t[]){1, 1})};
+    const char *in[] = {x, fgi_onnx_put(g, "Reshape", 2, at), row};
+    return fgi_onnx_put(g, "ScatterND", 3, in);
+}
+
 static void dynamic_update_slice(graph *g, const statement *s, const rule *unused)
 {
     const char *start[FG_MAX_RANK] = {NULL};
     for (int i = 0; i < s->type.rank; i++)
         start[i] = fgi_onnx_in_whole(g, s, 2 + i);
     const block b = read_block(g, s, &s->in_type[1], start);
-    fgi_onnx_set_result(
-        g, s, with_block(g, fgi_onnx_in_whole(g, s, 0), fgi_onnx_in_whole(g, s, 1), &b, 0));
+    const char *x = fgi_onnx_in_whole(g, s, 0), *y = fgi_onnx_in_whole(g, s, 1);
+    const bool is_row = b.count == 1 && b.axis[0] == 0 && s->in_type[1].dim[0] == 1;
+    fgi_onnx_set_result(g, s, is_row ? with_row(g, x, y, b.start[0]) : with_block(g, x, y, &b, 0));
 }
 
 /* Rows of one axis, for each index: those of an embedding. */
