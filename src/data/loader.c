@@ -24,6 +24,8 @@
 #include "data/stages.h"
 #include "data/stream.h"
 
+enum { MANY_SLOTS = 16 };
+
 typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
 
 typedef struct slot {
@@ -95,9 +97,12 @@ static bool has_claim(const fg_loader *loader)
             fgi_sampler_has_batch(&loader->sampler, loader->claims.position));
 }
 
+/* With many slots, whose batches are small, one wake-up is for many batches. */
 static void wake_worker(fg_loader *loader)
 {
-    if (loader->idle_workers > 0 && has_claim(loader))
+    const bool is_enough = loader->opening == NULL && loader->slot_count >= MANY_SLOTS &&
+                           loader->ready_count > loader->slot_count / 2;
+    if (loader->idle_workers > 0 && has_claim(loader) && !is_enough)
         (void)pthread_cond_signal(&loader->work);
 }
 
@@ -382,6 +387,7 @@ static fg_status deliver(fg_loader *loader, slot *s, const fg_host_batch **out, 
     }
     loader->ready_count--;
     s->state = SLOT_HELD;
+    wake_worker(loader);
     loader->stats.batches++;
     *out = &s->batch;
     return FG_OK;
