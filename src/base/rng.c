@@ -182,13 +182,17 @@ uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
 enum { LANES = 16 };
 typedef uint32_t lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
 
-/* Functions are compiled a second time with them. */
+/* Functions are compiled again with them. */
 #if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX2  (__builtin_cpu_supports("avx2") != 0)
-#define WITH_AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2    (__builtin_cpu_supports("avx2") != 0)
+#define WITH_AVX2   __attribute__((target("avx2")))
+#define HAS_AVX512  (__builtin_cpu_supports("avx512f") != 0)
+#define WITH_AVX512 __attribute__((target("avx512f")))
 #else
-#define HAS_AVX2 false
+#define HAS_AVX2   false
+#define HAS_AVX512 false
 #define WITH_AVX2
+#define WITH_AVX512
 #endif
 
 INLINED void mix(lanes *x0, lanes *x1, int bits)
@@ -333,10 +337,18 @@ WITH_AVX2 static void permute_avx2(fgi_key key, uint64_t n, uint64_t first, size
     permute_lanes(key, n, first, count, out);
 }
 
+WITH_AVX512 static void permute_avx512(fgi_key key, uint64_t n, uint64_t first, size_t count,
+                                       uint64_t *out)
+{
+    permute_lanes(key, n, first, count, out);
+}
+
 void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
 {
     if (n <= LARGEST_SHUFFLE)
         shuffle_range(key, n, first, count, out);
+    else if (HAS_AVX512)
+        permute_avx512(key, n, first, count, out);
     else if (HAS_AVX2)
         permute_avx2(key, n, first, count, out);
     else
