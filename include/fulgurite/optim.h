@@ -215,7 +215,11 @@ typedef struct fg_optimizer_entry {
     /* Returns the parameter's new value. parameter and gradient have the same type: f32, or f64 for
      * f64 parameters. Assigns new values to the moments with fg_update_set_moment. */
     fg_tensor (*update)(const fg_update *update, fg_tensor parameter, fg_tensor gradient);
-    void (*reserved[2])(void); /* must be NULL */
+    /* Instead of `update`: the same for `count` parameters at once, to out[count], for example in
+     * one custom call. */
+    void (*update_all)(const fg_update *const *updates, const fg_tensor *parameters,
+                       const fg_tensor *gradients, size_t count, fg_tensor *out);
+    void (*reserved[1])(void); /* must be NULL */
 } fg_optimizer_entry;
 
 /* Creates the optimizer of a row. options: the row's struct, where 0 means the default; NULL: all

@@ -40,8 +40,8 @@ typedef struct fg_plan {
     int64_t program_bytes;       /* code of the program */
     int64_t batch_size, global_batch_size; /* samples per step: of one device, of all devices */
     int64_t partitions;                    /* number of devices that the program is compiled for */
-    double flops;                          /* per device, as counted by the compiler */
-    double accessed_bytes;                 /* memory traffic per device, as counted by it */
+    double flops;          /* per device, as counted by the compiler; and those of kernels */
+    double accessed_bytes; /* memory traffic per device, as counted by it */
     double cycles; /* the compiler's estimate for arithmetic and its loads, without copies and
                       collectives */
     double step_s; /* step time from these cycles, memory traffic and collectives:

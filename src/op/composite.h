@@ -13,7 +13,13 @@ fg_tensor fgi_mean_by_channel(fg_tensor x, fg_tensor n);
 enum { FGI_BY_CHANNEL_X, FGI_BY_CHANNEL_SHIFT, FGI_BY_CHANNEL_N };
 enum { FGI_BY_CHANNEL_MEAN, FGI_BY_CHANNEL_VAR };
 extern const fgi_op fgi_mean_variance_op;
-/* x T[...] -> f32[n] (nonfinite.c); x T[...] -> T[...], or bf16[...] (operand.c) */
-extern const fgi_op fgi_nonfinite_op, fgi_operand_op;
+/* Up to FGI_NONFINITE_MOST tensors -> f32[]; x T[...] -> f32[n] (nonfinite.c) */
+enum { FGI_NONFINITE_MOST = FG_OPERATION_INPUTS };
+extern const fgi_op fgi_nonfinite_op, fgi_nonfinite_sums_op;
+/* x T[...] -> T[...], or bf16[...] (operand.c) */
+extern const fgi_op fgi_operand_op;
+/* The tensors of a list of fgi_adam_operands -> those of fgi_adam_results (adam_update.c) */
+enum { FGI_ADAM_IN = sizeof(fgi_adam_operands) / sizeof(fg_tensor) };
+extern const fgi_op fgi_adam_op;
 
 #endif

@@ -6,7 +6,7 @@
 
 /* The compiler fuses the sum with the update of a parameter, and then writes the result to on-chip
  * memory and copies it from there, unless the sum is one of integers. */
-static void in_integers(const fg_tensor *in, fg_tensor *out)
+static void in_integers(const fg_tensor *in, int unused, fg_tensor *out)
 {
     static const int first[] = {0, 1, 2, 3, 4, 5, 6, 7}, last = 1;
     const int rank = fg_tensor_type(in[0])->rank;
@@ -18,12 +18,15 @@ static void in_integers(const fg_tensor *in, fg_tensor *out)
     *out = fg_cast(bad, FG_F32);
 }
 
-const fgi_lowering fgi_nonfinite_tpu = {.op = &fgi_nonfinite_op,
+const fgi_lowering fgi_nonfinite_tpu = {.op = &fgi_nonfinite_sums_op,
                                         .platform = FGI_TPU,
                                         .rule = "nonfinite-in-integers",
                                         .compose = in_integers};
 
-static void rounded(const fg_tensor *in, fg_tensor *out) { *out = fg_cast(in[0], FG_BF16); }
+static void rounded(const fg_tensor *in, int unused, fg_tensor *out)
+{
+    *out = fg_cast(in[0], FG_BF16);
+}
 
 const fgi_lowering fgi_operand_tpu = {
     .op = &fgi_operand_op, .platform = FGI_TPU, .rule = "rounded-operand", .compose = rounded};

@@ -5,6 +5,7 @@
  * the operation, the outputs, and the saved values.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -136,7 +137,7 @@ void fg_apply(const fg_operation *operation, const fg_tensor *in, int in_count, 
 
 /* Followed by the types of the results, the name and the configuration, both with their 0. */
 typedef struct call_attr {
-    int64_t count, name_size, config_size;
+    int64_t count, in_place, name_size, config_size;
 } call_attr;
 
 static const fg_type *call_types(const call_attr *attr) { return (const fg_type *)(attr + 1); }
@@ -155,6 +156,20 @@ static bool call_infer(fgi_infer *c)
     return true;
 }
 
+/* The results that replace operands. */
+static void put_aliases(fgi_buf *text, const call_attr *attr)
+{
+    for (int64_t i = 0; i < attr->in_place; i++) {
+        fgi_buf_puts(text, i == 0 ? ", output_operand_aliases = [" : ", ");
+        fgi_buf_puts(text, "#stablehlo.output_operand_alias<output_tuple_indices = [");
+        if (attr->count > 1)
+            fgi_buf_put_int(text, i);
+        fgi_buf_printf(text, "], operand_index = %" PRId64 ", operand_tuple_indices = []>", i);
+    }
+    if (attr->in_place > 0)
+        fgi_buf_putc(text, ']');
+}
+
 static void call_emit(fgi_emit *e)
 {
     const call_attr *attr = e->node->attr;
@@ -167,6 +182,7 @@ static void call_emit(fgi_emit *e)
         out[i] = fgi_emit_result_at(e, i);
     fgi_buf_printf(&text, "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s}",
                    name, name + attr->name_size);
+    put_aliases(&text, attr);
     if (text.failed)
         e->b.out->failed = true;
     else
@@ -181,7 +197,24 @@ static const fgi_op call_op = {.name = "custom_call",
                                .rows = fgi_rows_never,
                                .emit = call_emit};
 
-static bool check_call(fg_trace *trace, const fg_custom_call_options *o, int in_count)
+static bool check_in_place(fg_trace *trace, const fg_custom_call_options *o, const fg_tensor *in,
+                           int in_count)
+{
+    int same = 0;
+    while (same < o->count && same < in_count &&
+           fg_type_equal(&o->types[same], fg_tensor_type(in[same])))
+        same++;
+    if (o->in_place >= 0 && o->in_place <= same)
+        return true;
+    (void)fgi_trace_fail(trace, FG_EINVAL,
+                         "custom_call '%s': in_place is %d, but only the first %d results have the "
+                         "types of the operands of the same number",
+                         o->name, o->in_place, same);
+    return false;
+}
+
+static bool check_call(fg_trace *trace, const fg_custom_call_options *o, const fg_tensor *in,
+                       int in_count)
 {
     bool is_good = o->name != NULL && o->name[0] != '\0' && in_count >= 1 &&
                    in_count <= FG_OPERATION_INPUTS && o->count >= 1 &&
@@ -198,7 +231,7 @@ static bool check_call(fg_trace *trace, const fg_custom_call_options *o, int in_
     for (int i = 0; is_good && i < o->count; i++)
         is_good = fgi_check_type(trace, "custom_call", o->types[i].dtype, o->types[i].rank,
                                  o->types[i].dim);
-    return is_good;
+    return is_good && check_in_place(trace, o, in, in_count);
 }
 
 void fg_custom_call(const fg_custom_call_options *o, const fg_tensor *in, int in_count,
@@ -209,10 +242,11 @@ void fg_custom_call(const fg_custom_call_options *o, const fg_tensor *in, int in
         return;
     for (int i = 0; i < o->count && i < FG_OPERATION_OUTPUTS; i++)
         out[i] = fgi_tensor_of(&trace->poison);
-    if (!check_call(trace, o, in_count))
+    if (!check_call(trace, o, in, in_count))
         return;
     const char *config = o->config != NULL ? o->config : "";
-    const call_attr head = {o->count, (int64_t)strlen(o->name) + 1, (int64_t)strlen(config) + 1};
+    const call_attr head = {o->count, o->in_place, (int64_t)strlen(o->name) + 1,
+                            (int64_t)strlen(config) + 1};
     fgi_buf attr = {0};
     fgi_buf_add(&attr, &head, sizeof head);
     for (int i = 0; i < o->count; i++) {

@@ -12,6 +12,11 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_conv_dx_reverse_cpu,
     &fgi_conv_dk_groups_cpu,
     &fgi_conv_dk_chunks_cpu,
+    /* kernels: kernels_cpu.c */
+    &fgi_dot_small_cpu,
+    &fgi_matmul_small_cpu,
+    &fgi_nonfinite_kernel_cpu,
+    &fgi_adam_small_cpu,
     /* contractions: dot_cpu.c */
     &fgi_dot_swapped_cpu,
     &fgi_matmul_swapped_cpu,

@@ -17,7 +17,7 @@ fg_tensor fgi_mean_by_channel(fg_tensor x, fg_tensor n)
     return fg_div(fg_sum(x, fg_tensor_type(x)->rank - 1, every_axis), n);
 }
 
-static void one_pass(const fg_tensor *in, fg_tensor *out)
+static void one_pass(const fg_tensor *in, int unused, fg_tensor *out)
 {
     const fg_tensor x = in[FGI_BY_CHANNEL_X], shift = in[FGI_BY_CHANNEL_SHIFT],
                     n = in[FGI_BY_CHANNEL_N];
@@ -34,7 +34,7 @@ void fgi_mean_variance(fg_tensor x, fg_tensor shift, fg_tensor n, fg_tensor *out
                        fg_tensor *out_var)
 {
     fg_tensor out[2];
-    fgi_compose(&fgi_mean_variance_op, (const fg_tensor[]){x, shift, n}, out);
+    fgi_compose(&fgi_mean_variance_op, (const fg_tensor[]){x, shift, n}, 3, out);
     *out_mean = out[FGI_BY_CHANNEL_MEAN];
     *out_var = out[FGI_BY_CHANNEL_VAR];
 }

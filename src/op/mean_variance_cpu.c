@@ -5,7 +5,7 @@
 #include "op/lowerings.h"
 #include "op/composite.h"
 
-static void two_passes(const fg_tensor *in, fg_tensor *out)
+static void two_passes(const fg_tensor *in, int unused, fg_tensor *out)
 {
     const fg_tensor x = in[FGI_BY_CHANNEL_X], n = in[FGI_BY_CHANNEL_N];
     const fg_tensor mean = fgi_mean_by_channel(x, n);

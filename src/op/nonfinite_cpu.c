@@ -6,7 +6,7 @@
 #include "op/composite.h"
 #include "op/lowerings.h"
 
-static void summed(const fg_tensor *in, fg_tensor *out)
+static void summed(const fg_tensor *in, int unused, fg_tensor *out)
 {
     const fg_tensor zero =
         fg_zeros(fg_tensor_trace(in[0]), fg_tensor_type(in[0])->dtype, FG_SCALAR);
@@ -14,5 +14,7 @@ static void summed(const fg_tensor *in, fg_tensor *out)
     *out = fg_reshape(fg_sum(bad, 0, NULL), FG_DIMS(1));
 }
 
-const fgi_lowering fgi_nonfinite_cpu = {
-    .op = &fgi_nonfinite_op, .platform = FGI_CPU, .rule = "summed-nonfinite", .compose = summed};
+const fgi_lowering fgi_nonfinite_cpu = {.op = &fgi_nonfinite_sums_op,
+                                        .platform = FGI_CPU,
+                                        .rule = "summed-nonfinite",
+                                        .compose = summed};

@@ -71,9 +71,25 @@ fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
  * T[C]. `shift` T[C] is close to the mean, to reduce rounding errors (mean_variance.c). */
 void fgi_mean_variance(fg_tensor x, fg_tensor shift, fg_tensor n, fg_tensor *out_mean,
                        fg_tensor *out_var);
-/* f32[n], where n depends on a's shape and the platform: all zeros if and only if all elements of a
- * are finite (nonfinite.c). */
-fg_tensor fgi_nonfinite(fg_tensor a);
+/* f32[]: 0 if and only if all elements of these tensors, at least one, are finite (nonfinite.c). */
+fg_tensor fgi_nonfinite(const fg_tensor *list, size_t count);
+/* Adam's update of parameters p with moments m and s and gradient g, all of one type, f32 or f64.
+ * The other operands are numbers of that dtype (adam_update.c). */
+typedef struct fgi_adam_operands {
+    fg_tensor p, m, s, g;
+    fg_tensor rest, beta2, rest2; /* 1 - beta1, beta2, 1 - beta2 */
+    fg_tensor widen, eps, rate;   /* 1 / sqrt(1 - beta2^t), epsilon, lr / (1 - beta1^t) */
+    fg_tensor penalty, keep;      /* g + penalty p; keep p; empty: neither */
+    fg_tensor after; /* any number that depends on all gradients: where p is updated in place, this
+                        is not done before the gradients have been computed from it; empty: none */
+} fgi_adam_operands;
+typedef struct fgi_adam_results {
+    fg_tensor p, m, s;
+} fgi_adam_results;
+void fgi_adam_update(const fgi_adam_operands *list, int count, fgi_adam_results *out);
+/* Parts of it, without p, rate, penalty and keep: the new moments; the denominator. */
+void fgi_adam_moments(const fgi_adam_operands *on, fg_tensor g, fg_tensor *out_m, fg_tensor *out_s);
+fg_tensor fgi_adam_size(const fgi_adam_operands *on, fg_tensor s);
 
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
 

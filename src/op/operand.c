@@ -7,13 +7,13 @@
 #include "op/composite.h"
 #include "trace/lowering.h"
 
-static void unrounded(const fg_tensor *in, fg_tensor *out) { *out = in[0]; }
+static void unrounded(const fg_tensor *in, int unused, fg_tensor *out) { *out = in[0]; }
 
 const fgi_op fgi_operand_op = {.name = "operand", .compose = unrounded};
 
 fg_tensor fgi_as_operand(fg_tensor a)
 {
     fg_tensor out;
-    fgi_compose(&fgi_operand_op, &a, &out);
+    fgi_compose(&fgi_operand_op, &a, 1, &out);
     return fgi_upcast(out);
 }

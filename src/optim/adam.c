@@ -3,6 +3,7 @@
  * regularization"; in the form of PyTorch's Adam and AdamW.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "op/op.h"
 #include "optim/optimizer.h"
 
 void fgi_adam_prepare(fg_update *u, fg_tensor half_rate)
@@ -13,23 +14,54 @@ void fgi_adam_prepare(fg_update *u, fg_tensor half_rate)
                          fg_rsqrt(fgi_bias_correction(u, fgi_launch_value(u, second))));
 }
 
-fg_tensor fgi_adam_moments(const fg_update *u, fg_tensor g, const fgi_adam *how,
-                           fg_tensor *out_size)
+/* The operands for p and g; their dtype is p's. */
+static fgi_adam_operands operands(const fg_update *u, fg_tensor p, fg_tensor g, const fgi_adam *how)
 {
-    const fg_tensor m = fgi_move_moment(u, how->first, g, how->rest);
-    const fg_tensor s = fg_add(fg_mul_scalar(fg_update_moment(u, how->first + 1), how->beta2),
-                               fg_mul_scalar(fg_square(g), 1 - how->beta2));
-    fg_update_set_moment(u, how->first + 1, s);
-    const fg_tensor root = fgi_times(fg_sqrt(s), fg_update_shared(u, FGI_ADAM_WIDEN));
-    *out_size = fg_add_scalar(root, how->eps);
+    const fg_dtype dtype = fg_tensor_type(p)->dtype;
+    fgi_adam_operands on = {
+        .p = p,
+        .m = fg_update_moment(u, how->first),
+        .s = fg_update_moment(u, how->first + 1),
+        .g = g,
+        .rest = fg_cast(how->rest, dtype),
+        .beta2 = fg_full(u->trace, dtype, how->beta2, FG_SCALAR),
+        .rest2 = fg_full(u->trace, dtype, 1 - how->beta2, FG_SCALAR),
+        .widen = fg_cast(fg_update_shared(u, FGI_ADAM_WIDEN), dtype),
+        .eps = fg_full(u->trace, dtype, how->eps, FG_SCALAR),
+        .rate = fg_cast(fg_update_shared(u, FGI_ADAM_RATE), dtype),
+    };
+    if (u->is_bad.handle != 0)
+        on.after = fg_cast(u->is_bad, dtype);
+    if (how->decay == FGI_PENALTY && u->group->hyper.weight_decay != 0)
+        on.penalty = fg_cast(u->weight_decay, dtype);
+    if (how->decay == FGI_DECOUPLED && u->group->hyper.weight_decay != 0)
+        on.keep = fg_cast(u->keep, dtype);
+    return on;
+}
+
+static void set_moments(const fg_update *u, int first, fg_tensor m, fg_tensor s)
+{
+    fg_update_set_moment(u, first, m);
+    fg_update_set_moment(u, first + 1, s);
+}
+
+fg_tensor fgi_adam_move(const fg_update *u, fg_tensor g, const fgi_adam *how, fg_tensor *out_size)
+{
+    const fgi_adam_operands on = operands(u, g, g, how);
+    fg_tensor m, s;
+    fgi_adam_moments(&on, g, &m, &s);
+    set_moments(u, how->first, m, s);
+    *out_size = fgi_adam_size(&on, s);
     return m;
 }
 
 fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g, const fgi_adam *how)
 {
-    fg_tensor size;
-    const fg_tensor m = fgi_adam_moments(u, g, how, &size);
-    return fg_sub(p, fgi_times(fg_div(m, size), fg_update_shared(u, FGI_ADAM_RATE)));
+    const fgi_adam_operands on = operands(u, p, g, how);
+    fgi_adam_results now;
+    fgi_adam_update(&on, 1, &now);
+    set_moments(u, how->first, now.m, now.s);
+    return now.p;
 }
 
 void fgi_adam_prepare_own(fg_update *u)
@@ -43,16 +75,38 @@ fgi_adam fgi_adam_of(const fg_update *u)
     return (fgi_adam){.rest = u->rest, .beta2 = o->betas[1], .eps = o->eps};
 }
 
-static fg_tensor update_adam(const fg_update *u, fg_tensor p, fg_tensor g)
+/* Several parameters at a time. */
+static void update_all(int decay, const fg_update *const *u, const fg_tensor *p, const fg_tensor *g,
+                       size_t count, fg_tensor *out)
 {
-    const fgi_adam how = fgi_adam_of(u);
-    return fgi_adam_step(u, p, fgi_add_decay(u, p, g), &how);
+    enum { MOST = 30 };
+    fgi_adam_operands on[MOST];
+    fgi_adam_results now[MOST];
+    for (size_t first = 0, n; first < count; first += n) {
+        n = count - first < MOST ? count - first : MOST;
+        for (size_t i = 0; i < n; i++) {
+            fgi_adam how = fgi_adam_of(u[first + i]);
+            how.decay = decay;
+            on[i] = operands(u[first + i], p[first + i], g[first + i], &how);
+        }
+        fgi_adam_update(on, (int)n, now);
+        for (size_t i = 0; i < n; i++) {
+            set_moments(u[first + i], 0, now[i].m, now[i].s);
+            out[first + i] = now[i].p;
+        }
+    }
 }
 
-static fg_tensor update_adamw(const fg_update *u, fg_tensor p, fg_tensor g)
+static void update_adam(const fg_update *const *u, const fg_tensor *p, const fg_tensor *g,
+                        size_t count, fg_tensor *out)
 {
-    const fgi_adam how = fgi_adam_of(u);
-    return fgi_adam_step(u, fgi_decay(u, p), g, &how);
+    update_all(FGI_PENALTY, u, p, g, count, out);
+}
+
+static void update_adamw(const fg_update *const *u, const fg_tensor *p, const fg_tensor *g,
+                         size_t count, fg_tensor *out)
+{
+    update_all(FGI_DECOUPLED, u, p, g, count, out);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -68,7 +122,7 @@ static const fg_option adamw_options[] = {
         .moments = {"exp_avg", "exp_avg_sq"},                                                      \
         .counts_updates = fgi_always_counts,                                                       \
         .prepare = fgi_adam_prepare_own,                                                           \
-        .update = update_##name_};                                                                 \
+        .update_all = update_##name_};                                                             \
     fg_optimizer *fg_##name_##_create(fg_module *root, const fg_adam_options *given)               \
     {                                                                                              \
         return fgi_optimizer_create(root, &fgi_##name_##_row,                                      \

@@ -167,37 +167,21 @@ static void name_first(fg_update *u, const fg_tensor *gradients, const fg_tensor
     }
 }
 
-/* Adds a column to the sum of those of the same length, so that few sums need reducing. */
-static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (fg_tensor_type(sums[i])->dim[0] == fg_tensor_type(columns)->dim[0]) {
-            sums[i] = fg_add(sums[i], columns);
-            return count;
-        }
-    sums[count] = columns;
-    return count + 1;
-}
-
 /* Whether any gradient has a bad element. scratch has room for one value per parameter; if
  * anomalies are reported, it receives the flags of the parameters. */
 static fg_tensor any_bad(const fg_update *u, const fg_tensor *gradients, fg_tensor *scratch)
 {
-    const bool by_parameter = u->optimizer->whole->guard.detects;
     size_t count = 0;
-    fg_tensor all = {0};
     for (size_t i = 0; i < u->optimizer->parameter_count; i++)
-        if (gradients[i].handle == 0)
-            continue;
-        else if (by_parameter)
-            scratch[count++] = any(fg_not(fg_is_finite(gradients[i])));
-        else
-            count = add_columns(fgi_nonfinite(gradients[i]), scratch, count);
-    for (size_t i = 0; i < count; i++) {
-        const fg_tensor one = by_parameter ? scratch[i] : fg_sum(scratch[i], 0, NULL);
-        all = i == 0 ? one : fg_add(all, one);
+        if (gradients[i].handle != 0)
+            scratch[count++] = gradients[i];
+    const bool by_parameter = u->optimizer->whole->guard.detects;
+    fg_tensor all = by_parameter ? (fg_tensor){0} : fgi_nonfinite(scratch, count);
+    for (size_t i = 0; i < count && by_parameter; i++) {
+        scratch[i] = any(fg_not(fg_is_finite(scratch[i])));
+        all = i == 0 ? scratch[i] : fg_add(all, scratch[i]);
     }
-    return fg_ne(all, fg_zeros(u->trace, fg_tensor_type(all)->dtype, FG_SCALAR));
+    return fg_ne(all, fgi_full_like(all, 0));
 }
 
 void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch)

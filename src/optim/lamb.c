@@ -10,7 +10,7 @@ static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
     const fgi_adam how = fgi_adam_of(u);
     const fgi_number *rate = &u->group->scalars.decay_rate[0];
     fg_tensor size;
-    const fg_tensor m = fgi_adam_moments(u, g, &how, &size);
+    const fg_tensor m = fgi_adam_move(u, g, &how, &size);
     const fg_tensor correction = fgi_bias_correction(u, fgi_launch_value(u, rate));
     const fg_tensor one = fg_ones(u->trace, u->dtype, FG_SCALAR);
     const fg_tensor adam = fgi_times(fg_div(m, size), fg_div(one, correction));

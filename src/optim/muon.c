@@ -47,8 +47,12 @@ static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
     const fg_tensor now = fgi_decay(u, p);
     if (!is_matrix(o, type)) {
         const fg_tensor rest = fg_full(u->trace, u->dtype, 1 - o->betas[0], FG_SCALAR);
-        const fgi_adam how = {.first = ADAM, .rest = rest, .beta2 = o->betas[1], .eps = o->eps};
-        return fgi_adam_step(u, now, g, &how);
+        const fgi_adam how = {.first = ADAM,
+                              .rest = rest,
+                              .beta2 = o->betas[1],
+                              .eps = o->eps,
+                              .decay = FGI_DECOUPLED};
+        return fgi_adam_step(u, p, g, &how);
     }
     const fg_tensor v = fgi_move_moment(u, BUFFER, g, u->rest);
     const fg_tensor ahead = fg_add(g, fgi_times(fg_sub(v, g), u->momentum));

@@ -31,7 +31,7 @@ static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
     fg_tensor size;
     fg_update_set_moment(u, PRODUCT, fg_cast(product, fg_tensor_type(p)->dtype));
     g = fgi_add_decay(u, p, g);
-    const fg_tensor m = fgi_adam_moments(u, g, &how, &size);
+    const fg_tensor m = fgi_adam_move(u, g, &how, &size);
     const fg_tensor of_g = fgi_times(g, rate(u, fg_sub(one, now), product));
     const fg_tensor of_m = fgi_times(m, rate(u, next, fg_mul(product, next)));
     return fg_sub(p, fg_div(fg_add(of_g, of_m), size));

@@ -546,18 +546,49 @@ static fg_update update_of(const fg_update *u, size_t i)
     return own;
 }
 
-/* The parameter's new value, computed in the wide dtype and rounded once. */
-static void update_one(fg_update *u, size_t i, fg_tensor gradient)
+/* Parameters with their gradients, and their new values in the wide dtype. */
+typedef struct updates {
+    fg_update *of;
+    const fg_update **at; /* of */
+    fg_tensor *p, *gradient, *now;
+    size_t count;
+} updates;
+
+static bool make_updates(updates *all, size_t most)
 {
-    const fg_optimizer *o = u->optimizer;
+    all->of = fgi_calloc(most, sizeof *all->of);
+    all->at = fgi_calloc(most, sizeof *all->at);
+    all->p = fgi_calloc(3 * most, sizeof *all->p);
+    all->gradient = all->p + most;
+    all->now = all->p + 2 * most;
+    return all->of != NULL && all->at != NULL && all->p != NULL;
+}
+
+static void free_updates(updates *all)
+{
+    fgi_free(all->of);
+    fgi_free((void *)all->at);
+    fgi_free(all->p);
+}
+
+static void add_update(updates *all, fg_update *u, size_t i, fg_tensor gradient)
+{
+    const size_t n = all->count++;
     u->index = i;
-    fg_variable *parameter = o->parameters[i];
-    const fg_tensor p = fgi_variable_part(u->trace, parameter);
-    const fg_dtype dtype = fg_tensor_type(p)->dtype;
-    const fg_tensor wide = fgi_upcast(p);
-    const fg_update own = update_of(u, i);
-    const fg_tensor now = o->row->update(&own, wide, gradient);
-    fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
+    all->p[n] = fgi_upcast(fgi_variable_part(u->trace, u->optimizer->parameters[i]));
+    all->of[n] = update_of(u, i);
+    all->at[n] = &all->of[n];
+    all->gradient[n] = gradient;
+}
+
+/* A parameter's new value, rounded once. */
+static void assign_one(fg_update *u, const updates *all, size_t n)
+{
+    u->index = all->of[n].index;
+    fg_variable *parameter = u->optimizer->parameters[u->index];
+    const fg_tensor old = fgi_variable_part(u->trace, parameter);
+    const fg_tensor now = fgi_guard_round(u, all->p[n], all->now[n], fg_tensor_type(old)->dtype);
+    fg_assign(parameter, fgi_guard_keep(u, now, old));
 }
 
 /* A parameter with moments that this update leaves unchanged. */
@@ -574,16 +605,23 @@ static void count_missed(const fg_update *u, size_t i)
 }
 
 /* The new values of the parameters and of their moments. */
-static void update_all(fg_update *u, const fg_tensor *gradients)
+static void update_all(fg_update *u, const fg_tensor *gradients, updates *all)
 {
     const fg_optimizer *o = u->optimizer;
     if (o->row->prepare != NULL)
         o->row->prepare(u);
     for (size_t i = 0; i < o->parameter_count; i++)
         if (gradients[i].handle != 0)
-            update_one(u, i, gradients[i]);
+            add_update(all, u, i, gradients[i]);
         else if (fgi_optimizer_has_moments(o, i) && fgi_optimizer_counts(o))
             count_missed(u, i);
+    if (o->row->update_all != NULL)
+        o->row->update_all(all->at, all->p, all->gradient, all->count, all->now);
+    for (size_t n = 0; n < all->count; n++) {
+        if (o->row->update_all == NULL)
+            all->now[n] = o->row->update(all->at[n], all->p[n], all->gradient[n]);
+        assign_one(u, all, n);
+    }
     const fg_tensor next = fg_add(u->step, fg_ones(u->trace, FG_S32, FG_SCALAR));
     fg_assign(o->step, fgi_guard_keep(u, next, u->step));
 }
@@ -622,10 +660,11 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
         write_update(o->parts[i], trace, gradients + o->parts[i]->first);
     if (trace_of(gradients, count) == NULL || !check_gradients(o, trace, gradients))
         return;
+    updates all = {0};
     fg_tensor *wide = fgi_calloc(2 * count, sizeof *wide);
-    if (wide == NULL) {
+    if (!make_updates(&all, count) || wide == NULL) {
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-        return;
+        goto done;
     }
     fg_scope_push(trace, "optimizer");
     fg_update u = begin_update(o, trace);
@@ -633,10 +672,12 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
         wide[i] = gradients[i].handle != 0 ? fgi_upcast(gradients[i]) : gradients[i];
     fgi_guard_begin(&u, wide, wide + count);
     fgi_clip(&u, wide);
-    update_all(&u, wide);
+    update_all(&u, wide, &all);
     fgi_guard_end(&u);
     o->skipped = u.skips ? u.is_bad : (fg_tensor){0};
     fg_scope_pop(trace);
+done:
+    free_updates(&all);
     fgi_free(wide);
 }
 

@@ -153,17 +153,18 @@ fg_tensor fgi_norm(fg_tensor a);
 /* step coefficient |p| / |step|; the step itself if one of the norms is 0. */
 fg_tensor fgi_trust(const fg_update *u, fg_tensor p, fg_tensor step, double coefficient);
 /* Parts of Adam (adam.c). */
+enum { FGI_NO_DECAY, FGI_PENALTY, FGI_DECOUPLED };
 typedef struct fgi_adam {
     int first;      /* number of the first of its two moments */
     fg_tensor rest; /* 1 - beta1 */
     double beta2, eps;
+    int decay; /* of the step: FGI_NO_DECAY ... */
 } fgi_adam;
-/* Those of fg_adam_options. */
+/* Those of fg_adam_options, without weight decay. */
 fgi_adam fgi_adam_of(const fg_update *u);
 /* The new m; *out_size is sqrt(s / (1 - beta2^t)) + eps. */
-fg_tensor fgi_adam_moments(const fg_update *u, fg_tensor g, const fgi_adam *how,
-                           fg_tensor *out_size);
-/* The new parameter, without weight decay. */
+fg_tensor fgi_adam_move(const fg_update *u, fg_tensor g, const fgi_adam *how, fg_tensor *out_size);
+/* The new parameter. */
 fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g, const fgi_adam *how);
 /* Sets the values that parameters share: lr / (1 - beta1^t), from -log(beta1)/2, and
  * 1 / sqrt(1 - beta2^t). */

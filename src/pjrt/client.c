@@ -388,6 +388,7 @@ static fg_status open_path(const char *path, const char *accelerator, const requ
     FGI_DONE(fgi_cache_open(c, r->opt->topology ? "" : r->opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
     c->has_lock = true;
+    fgi_client_add_kernels(c);
 done:
     if (status != FG_OK) {
         fg_client_close(c);

@@ -5,8 +5,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops/custom.h>
 
+#include <assert.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "pjrt/plugin.h"
 
 typedef struct register_args {
@@ -45,4 +47,26 @@ fg_status fg_client_add_handler(fg_client *client, const char *name, void *handl
     const fgi_pjrt_call place = {client, client->label, "adding a handler", FG_EPLUGIN};
     return fgi_check(((const ffi_extension *)(const void *)e)->register_handler(&args), &place,
                      err);
+}
+
+/* A pointer to a function as one to an object. */
+static void *address_of(const fgi_kernel *kernel)
+{
+    void *address;
+    static_assert(sizeof address == sizeof kernel->run, "");
+    memcpy(&address, &kernel->run, sizeof address);
+    return address;
+}
+
+void fgi_client_add_kernels(fg_client *client)
+{
+    client->has_kernels = client->platform == FGI_CPU;
+    for (size_t i = 0; i < fgi_kernel_count && client->has_kernels; i++)
+        client->has_kernels = fg_client_add_handler(client, fgi_kernels[i].name,
+                                                    address_of(&fgi_kernels[i]), NULL) == FG_OK;
+}
+
+bool fgi_client_has_kernels(const fg_client *client)
+{
+    return client != NULL && client->has_kernels && client->info.device_count == 1;
 }

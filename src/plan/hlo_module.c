@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernel/kernel.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -113,7 +114,7 @@ fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op)
         return op->conv != NULL && op->conv->n_input_spatial > 0 ? FGI_HLO_CONV : FGI_HLO_DOT;
     if (strcmp(op->opcode, "custom-call") != 0)
         return FGI_HLO_NONE;
-    if (starts(op->target, "__cublas$"))
+    if (starts(op->target, "__cublas$") || starts(op->target, FGI_KERNEL_MATMUL_PREFIX))
         return FGI_HLO_DOT;
     return starts(op->target, "__cudnn$conv") ? FGI_HLO_CONV : FGI_HLO_NONE;
 }
@@ -208,6 +209,17 @@ static void count_parameters(const fgi_hlo *hlo, fgi_hlo_counts *out)
     }
 }
 
+/* From the numbers of elements m k, k n and m n. */
+static double kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op)
+{
+    double squared = (double)fgi_hlo_bytes(op->shape) / sizeof(float);
+    for (size_t i = 0; i < op->n_operand; i++) {
+        const fgi_hlo_op *operand = fgi_hlo_operand(in, op, i);
+        squared *= operand != NULL ? (double)fgi_hlo_bytes(operand->shape) / sizeof(float) : 0;
+    }
+    return 2 * sqrt(squared);
+}
+
 static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_hlo_counts *out)
 {
     int64_t bytes;
@@ -222,6 +234,8 @@ static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_h
         return;
     const fgi_hlo_op *first = fgi_hlo_operand(in, op, 0);
     const fg_dtype dtype = first != NULL ? fgi_hlo_dtype(first->shape) : FG_DTYPE_NONE;
+    if (starts(op->target, FGI_KERNEL_MATMUL_PREFIX))
+        out->kernel_flops += kernel_flops(in, op);
     if (matmul == FGI_HLO_DOT)
         out->dots[dtype]++;
     else

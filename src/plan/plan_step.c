@@ -137,7 +137,8 @@ static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data
     FGI_TRY(read_program(trainer, data, executable, &counts, out, err));
     put_memory(&memory, &counts, &cost, out);
     put_operations(&counts, out);
-    out->flops = cost.flops >= 0 ? cost.flops : (double)NAN;
+    const bool has_flops = cost.flops >= 0 || counts.kernel_flops > 0;
+    out->flops = has_flops ? fmax(cost.flops, 0) + counts.kernel_flops : (double)NAN;
     out->accessed_bytes = cost.bytes_accessed >= 0 ? cost.bytes_accessed : (double)NAN;
     (void)fgi_executable_fingerprint(executable, out->fingerprint);
     if (fgi_executable_serialize(executable, &serialized, &size, NULL) == FG_OK)

@@ -37,7 +37,7 @@ static bool is_complete(fg_registry_kind kind, const fg_entry *entry)
     switch (kind) {
     case FG_REGISTRY_MODEL: return model->build != NULL && model->apply != NULL;
     case FG_REGISTRY_LOSS: return loss->apply != NULL && loss->task != NULL;
-    case FG_REGISTRY_OPTIMIZER: return optimizer->update != NULL;
+    case FG_REGISTRY_OPTIMIZER: return optimizer->update != NULL || optimizer->update_all != NULL;
     case FG_REGISTRY_SCHEDULE: return schedule->lr != NULL;
     case FG_REGISTRY_FORMAT: return format->load != NULL;
     case FG_REGISTRY_CALLBACK: return callback->ops != NULL && callback->ops->destroy != NULL;

@@ -210,7 +210,7 @@ struct fgi_op {
     double (*number)(const void *attr);
     /* Composite operations, which have only this and a name: applies other operations to `in`
      * (fgi_compose) */
-    void (*compose)(const fg_tensor *in, fg_tensor *out);
+    void (*compose)(const fg_tensor *in, int count, fg_tensor *out);
 };
 
 /* At most this many inputs of an operation. */

@@ -32,13 +32,15 @@ void fgi_lower_node(fgi_emit *e)
     e->node->op->emit(e);
 }
 
-void fgi_compose(const fgi_op *op, const fg_tensor *in, fg_tensor *out)
+void fgi_compose(const fgi_op *op, const fg_tensor *in, int count, fg_tensor *out)
 {
     const fg_client *client = fg_tensor_trace(in[0])->client;
-    for (size_t i = 0; client != NULL && i < fgi_lowering_count; i++)
-        if (is_for(fgi_lowerings[i], op, client)) {
-            fgi_lowerings[i]->compose(in, out);
+    for (size_t i = 0; client != NULL && i < fgi_lowering_count; i++) {
+        const fgi_lowering *row = fgi_lowerings[i];
+        if (is_for(row, op, client) && (row->composes == NULL || row->composes(in, count))) {
+            row->compose(in, count, out);
             return;
         }
-    op->compose(in, out);
+    }
+    op->compose(in, count, out);
 }

@@ -17,7 +17,9 @@ typedef struct fgi_lowering {
         *rule; /* rows with the same reason share it; fgi_client_set_plain disables it by name */
     bool (*applies)(const fgi_emit *e); /* whether it applies to e->node; NULL: always */
     void (*emit)(fgi_emit *e);          /* replaces the operation's lowering */
-    void (*compose)(const fg_tensor *in, fg_tensor *out); /* the same, for composite operations */
+    /* The same two, for composite operations */
+    bool (*composes)(const fg_tensor *in, int count);
+    void (*compose)(const fg_tensor *in, int count, fg_tensor *out);
 } fgi_lowering;
 
 /* All rows; the first one that applies is used (src/op/lowerings.c). */
@@ -30,6 +32,6 @@ bool fgi_rule_is_on(const fg_client *client, const char *rule);
 /* Writes e->node. */
 void fgi_lower_node(fgi_emit *e);
 /* Applies a composite operation: one that consists of other operations and has no node. */
-void fgi_compose(const fgi_op *op, const fg_tensor *in, fg_tensor *out);
+void fgi_compose(const fgi_op *op, const fg_tensor *in, int count, fg_tensor *out);
 
 #endif

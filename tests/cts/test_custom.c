@@ -161,14 +161,20 @@ typedef struct ffi_call {
     ffi_values in, out;
 } ffi_call;
 
+static bool is_question(const ffi_call *call)
+{
+    if (call->extensions == NULL || call->extensions->type != 1)
+        return false;
+    ffi_metadata *metadata = ((ffi_metadata_extension *)(void *)call->extensions)->metadata;
+    metadata->version.major = 0;
+    metadata->version.minor = 1;
+    return true;
+}
+
 static void *halve(ffi_call *call)
 {
-    if (call->extensions != NULL && call->extensions->type == 1) {
-        ffi_metadata *metadata = ((ffi_metadata_extension *)(void *)call->extensions)->metadata;
-        metadata->version.major = 0;
-        metadata->version.minor = 1;
+    if (is_question(call))
         return NULL;
-    }
     const ffi_buffer *in = call->in.values[0], *out = call->out.values[0];
     for (int64_t i = 0; i < in->dims[0]; i++)
         ((float *)out->data)[i] = ((const float *)in->data)[i] / 2;
@@ -203,6 +209,54 @@ static void code_of_the_user_runs(void **client)
     fg_custom_call(&(fg_custom_call_options){.name = "a\"b", .types = &three, .count = 1}, &last, 1,
                    &y);
     assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    fg_array_release(array);
+    fg_trace_destroy(trace);
+}
+
+/* Two results in the memory of the operands. */
+static void *double_and_negate(ffi_call *call)
+{
+    if (is_question(call))
+        return NULL;
+    for (int r = 0; r < 2; r++) {
+        const ffi_buffer *in = call->in.values[r], *out = call->out.values[r];
+        const float *from = in->data;
+        float *to = out->data;
+        for (int64_t i = 0; i < out->dims[0]; i++)
+            to[i] = r == 0 ? 2 * from[i] : -from[i];
+    }
+    return NULL;
+}
+
+static void results_replace_operands(void **client)
+{
+    const float values[3] = {-2, 0.5F, 3};
+    const fg_type types[2] = {three, three};
+    fg_custom_call_options options = {
+        .name = "fgt_double_and_negate", .types = types, .count = 2, .in_place = 2};
+    fg_error err = {0};
+    void *handler = NULL;
+    void *(*function)(ffi_call *) = double_and_negate;
+    memcpy(&handler, &function, sizeof handler);
+    fgt_ok(fg_client_add_handler(*client, options.name, handler, &err));
+    fg_trace *trace = values_trace(*client);
+    fg_array *array = values_array(*client, &three, values);
+    const fg_tensor x = fg_input(trace, array);
+    const fg_tensor in[2] = {fg_add_scalar(x, 1), x}; /* x is the user's, and stays as it is */
+    fg_tensor all[3] = {{0}, {0}, x};
+    float got[3][3];
+    fg_custom_call(&options, in, 2, all);
+    run_all(trace, all, 3, got);
+    for (int i = 0; i < 3; i++) {
+        assert_float_equal(got[0][i], 2 * (values[i] + 1), 0);
+        assert_float_equal(got[1][i], -values[i], 0);
+        assert_float_equal(got[2][i], values[i], 0);
+    }
+    options.in_place = 3;
+    const fg_tensor again[2] = {fg_input(trace, array), fg_input(trace, array)};
+    fg_custom_call(&options, again, 2, all);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "in_place is 3, but only the first 2 results"));
     fg_array_release(array);
     fg_trace_destroy(trace);
 }
@@ -445,6 +499,7 @@ int main(void)
         cmocka_unit_test(the_users_gradient_is_used),
         cmocka_unit_test(derivatives_have_the_inputs_types),
         cmocka_unit_test(code_of_the_user_runs),
+        cmocka_unit_test(results_replace_operands),
         cmocka_unit_test(the_same_numbers_with_less_memory),
         cmocka_unit_test(less_memory_on_a_tpu),
         cmocka_unit_test(scores_in_chunks),

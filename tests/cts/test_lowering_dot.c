@@ -110,6 +110,50 @@ static void transposed_matrices_stay_swapped(void **state)
     fg_trace_destroy(trace);
 }
 
+/* ---- small matmuls --------------------------------------------------------------------------- */
+
+#define SMALL(label, a_axis, b_axis, ...)                                                          \
+    {                                                                                              \
+        .name = (label), .rule = "small-matmul", .in = {__VA_ARGS__}, .in_count = 2,               \
+        .write = contraction, .dot = {                                                             \
+            .contract_count = 1,                                                                   \
+            .a_contract = {a_axis},                                                                \
+            .b_contract = {b_axis}                                                                 \
+        }                                                                                          \
+    }
+
+static void small_matrices(void **state)
+{
+    const lowering_problem small[] = {
+        SMALL("small a b", 1, 0, {FG_F32, 2, {13, 31}}, {FG_F32, 2, {31, 37}}),
+        SMALL("small a b'", 1, 1, {FG_F32, 2, {11, 33}}, {FG_F32, 2, {20, 33}}),
+        SMALL("small a' b", 0, 0, {FG_F32, 2, {31, 9}}, {FG_F32, 2, {31, 48}}),
+        SMALL("few rows", 1, 0, {FG_F32, 2, {4, 512}}, {FG_F32, 2, {512, 4}}),
+        SMALL("nothing to add", 1, 0, {FG_F32, 2, {5, 0}}, {FG_F32, 2, {0, 6}}),
+        {.name = "a small layer",
+         .rule = "small-matmul",
+         .in = {{FG_F32, 2, {32, 64}}, {FG_F32, 2, {64, 10}}},
+         .in_count = 2,
+         .write = linear},
+    };
+    lowering_problem same[] = {
+        SMALL("one row", 1, 0, {FG_F32, 2, {3, 16}}, {FG_F32, 2, {16, 64}}),
+        SMALL("one column", 1, 0, {FG_F32, 2, {16, 16}}, {FG_F32, 2, {16, 3}}),
+        SMALL("a' b'", 0, 1, {FG_F32, 2, {16, 16}}, {FG_F32, 2, {8, 16}}),
+        SMALL("a batch", 2, 0, {FG_F32, 3, {2, 8, 16}}, {FG_F32, 2, {16, 8}}),
+        SMALL("long rows", 1, 0, {FG_F32, 2, {4, 513}}, {FG_F32, 2, {513, 4}}),
+        SMALL("large", 1, 0, {FG_F32, 2, {65, 64}}, {FG_F32, 2, {64, 64}}),
+        SMALL("f64", 1, 0, {FG_F64, 2, {16, 16}}, {FG_F64, 2, {16, 16}}),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        lowering_check(&small[i]);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        same[i].is_same = true;
+        lowering_check(&same[i]);
+    }
+}
+
 /* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
@@ -122,6 +166,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(matmuls_in_16_bits),
     cmocka_unit_test(transposed_matrices),
     cmocka_unit_test(transposed_matrices_stay_swapped),
+    cmocka_unit_test(small_matrices),
     cmocka_unit_test(forms_are_as_they_were),
 };
 

@@ -61,6 +61,7 @@ static void memory_is_taken_apart(void **state)
                                                 plan.batch_bytes + plan.padding_bytes +
                                                 plan.activation_bytes + plan.program_bytes);
     assert_int_equal(plan.matmuls, 5); /* two forward, two by weights, one by the hidden */
+    assert_true(plan.flops >= 2.0 * ROWS * (2 * 6 * 8 + 3 * 8 * 3) && plan.flops < 1e5);
     assert_int_equal(plan.matmuls_16bit, 0);
     assert_int_equal(plan.batch_size, ROWS);
     assert_int_equal(plan.partitions, 1);

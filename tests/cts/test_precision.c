@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "counted.h"
+#include "kernel/kernel.h"
 #include "plan/hlo_counts.h"
 #include "record.h"
 #include "trace/program.h"
@@ -120,7 +121,8 @@ static void check_text(loop *l, fg_tensor loss, fg_dtype matmul)
     fgt_ok(fg_trace_text(l->trace, &loss, 1, &text, &err));
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         if (strstr(line, "stablehlo.dot_general") == NULL &&
-            strstr(line, "stablehlo.convolution") == NULL)
+            strstr(line, "stablehlo.convolution") == NULL &&
+            strstr(line, FGI_KERNEL_MATMUL_PREFIX) == NULL)
             continue;
         const char *types = strstr(line, " : (");
         const char *first = strstr(types, "tensor<"), *second = strstr(first + 1, "tensor<");

@@ -1,4 +1,5 @@
-/* test_optim_groups.c - the options of groups of parameters, and errors.
+/* test_optim_groups.c - the options of groups of parameters, and errors; updates of several
+ * parameters at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -94,8 +95,42 @@ static void wrong_groups_are_refused(void **state)
     }
 }
 
+static size_t updated_together;
+
+/* Half of each parameter; the gradients become the moments. */
+static void halves(const fg_update *const *updates, const fg_tensor *parameters,
+                   const fg_tensor *gradients, size_t count, fg_tensor *out)
+{
+    updated_together = count;
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(fg_update_name(updates[i]), i == 0 ? "head.weight" : "head.bias");
+        fg_update_set_moment(updates[i], 0, gradients[i]);
+        out[i] = fg_mul_scalar(parameters[i], 0.5);
+    }
+}
+
+static void parameters_can_be_updated_together(void **state)
+{
+    static const fg_optimizer_entry row = {.entry = {.name = "halves", .help = "halves them"},
+                                           .moments = {"last"},
+                                           .update_all = halves};
+    fg_module *root = blocks_of();
+    fg_optimizer *o = fg_optimizer_create(root, &row, NULL);
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor weight = fg_variable_value(trace, fg_module_find(root, "head.weight"));
+    const fg_tensor bias = fg_variable_value(trace, fg_module_find(root, "head.bias"));
+    fg_optimizer_minimize(o, fg_add(fg_sum(weight, 0, NULL), fg_sum(bias, 0, NULL)));
+    fgt_ok(fg_trace_error(trace, &err));
+    assert_int_equal(updated_together, 2);
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(groups_have_their_options),
     cmocka_unit_test(wrong_groups_are_refused),
+    cmocka_unit_test(parameters_can_be_updated_together),
 };
 FGT_MAIN(tests)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "kernel/kernel.h"
 #include "plan/hlo_work.h"
 
 enum { F32 = 11, BF16 = 16, S8 = 2, S32 = 4, S64 = 5, PRED = 1, POOL = 1 << 16, OPS = 64 };
@@ -835,6 +836,8 @@ static void library_calls_are_matmuls(void **state)
                 {"__cudnn$convForward", FGI_HLO_CONV},
                 {"__cudnn$convBackwardFilter", FGI_HLO_CONV},
                 {"__cudnn$fmhaSoftmax", FGI_HLO_NONE},
+                {FGI_KERNEL_MATMUL_AT, FGI_HLO_DOT},
+                {FGI_KERNEL_ADAM, FGI_HLO_NONE},
                 {"Sharding", FGI_HLO_NONE},
                 {"", FGI_HLO_NONE}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -65,6 +65,8 @@ typedef struct fg_custom_call_options {
     const char *config;   /* attributes in MLIR syntax: "alpha = 3.0 : f32" [none] */
     const fg_type *types; /* of the results */
     int count;            /* number of results */
+    int in_place; /* the first so many results are in the memory of the operands of the same number,
+                     which have their types [0] */
     uint64_t reserved[4];
 } fg_custom_call_options;
 /* Calls the handler: out[count]. A platform whose compiler knows no handler with this name reports

@@ -1,0 +1,199 @@
+/* kernel_bench.c - kernels for the CPU (src/kernel) and the code of XLA's backend for the same, in
+ * loops of a program, by size: the limits in src/op/kernels_cpu.c. One JSON object a line, times in
+ * us; ratio: below 1, the kernel is faster.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "op/op.h"
+#include "pjrt/pjrt.h"
+
+enum { ITERATIONS = 200, ROUNDS = 12, MOST = 5 };
+
+/* A loop whose iterations depend on each other; carries f32 tensors. */
+typedef struct problem {
+    const char *name, *rule;
+    void (*body)(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                 fg_tensor *y);
+    int a_axis, b_axis;
+    fg_type types[MOST];
+    int count;
+} problem;
+
+/* a with its first element moved a little. */
+static fg_tensor moved(fg_tensor a, fg_tensor by)
+{
+    static const int64_t zeros[FG_MAX_RANK] = {0}, ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const int rank = fg_tensor_type(a)->rank;
+    const fg_tensor first = fg_slice(a, zeros, ones, NULL);
+    const fg_tensor next = fg_add(first, fg_mul_scalar(fg_reshape(by, rank, ones), 1e-9));
+    return fg_dynamic_update_slice(a, next, fg_zeros(fg_tensor_trace(a), FG_S32, FG_DIMS(rank)));
+}
+
+static void multiply(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                     fg_tensor *y)
+{
+    static const int64_t zeros[] = {0, 0}, ones[] = {1, 1};
+    const problem *p = self;
+    const fg_dot_options o = {
+        .contract_count = 1, .a_contract = {p->a_axis}, .b_contract = {p->b_axis}};
+    (void)x, (void)y;
+    next[0] = moved(carry[0], fg_slice(fg_dot(carry[0], carry[1], &o), zeros, ones, NULL));
+    next[1] = carry[1];
+}
+
+static void look(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                 fg_tensor *y)
+{
+    (void)self, (void)x, (void)y;
+    next[0] = moved(carry[0], fgi_nonfinite(carry, 1));
+}
+
+static void adam(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                 fg_tensor *y)
+{
+    fg_trace *trace = fg_tensor_trace(carry[0]);
+    const fg_tensor small = fg_full(trace, FG_F32, 0.001, FG_SCALAR);
+    const fg_tensor large = fg_full(trace, FG_F32, 0.999, FG_SCALAR);
+    const fgi_adam_operands on = {.p = carry[0],
+                                  .m = carry[1],
+                                  .s = carry[2],
+                                  .g = carry[3],
+                                  .rest = small,
+                                  .beta2 = large,
+                                  .rest2 = small,
+                                  .widen = large,
+                                  .eps = small,
+                                  .rate = fg_mul(small, carry[4])};
+    fgi_adam_results now;
+    fgi_adam_update(&on, 1, &now);
+    (void)self, (void)x, (void)y;
+    next[0] = now.p, next[1] = now.m, next[2] = now.s, next[3] = carry[3];
+    next[4] = fg_add_scalar(carry[4], 1);
+}
+
+static void check(fg_status status, const fg_error *err)
+{
+    if (status == FG_OK)
+        return;
+    (void)fprintf(stderr, "%s\n", err->message);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double run_once(const problem *p, fg_trace *trace, fg_array *const *in, float *values)
+{
+    fg_error err = {0};
+    fg_tensor carry[MOST], last[MOST];
+    fg_array *out = NULL;
+    for (int i = 0; i < p->count; i++)
+        carry[i] = fg_input(trace, in[i]);
+    fg_scan(
+        &(fg_scan_options){
+            .self = (void *)p, .carry_count = p->count, .length = ITERATIONS, .body = p->body},
+        carry, NULL, last, NULL);
+    const double begin = now();
+    check(fg_run(trace, last, 1, &out, &err), &err);
+    check(fg_array_read(out, values, fg_type_bytes(&p->types[0]), &err), &err);
+    const double seconds = now() - begin;
+    fg_array_release(out);
+    fg_trace_reset(trace);
+    return seconds;
+}
+
+/* The shortest time of an iteration, us. */
+static double measure(const problem *p, fg_client *client, const char *off)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_array *in[MOST];
+    double best = 1e9;
+    fgi_client_set_plain(client, off);
+    check(fg_trace_create(client, &trace, &err), &err);
+    float *values = NULL;
+    for (int i = 0; i < p->count; i++) {
+        values = realloc(values, fg_type_bytes(&p->types[i]) + fg_type_bytes(&p->types[0]));
+        for (int64_t k = 0; values != NULL && k < fg_type_count(&p->types[i]); k++)
+            values[k] = (float)(k % 13) / 100;
+        check(fg_array_create(client, &p->types[i], values, &in[i], &err), &err);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        const double seconds = run_once(p, trace, in, values);
+        best = i > 0 && seconds < best ? seconds : best;
+    }
+    for (int i = 0; i < p->count; i++)
+        fg_array_release(in[i]);
+    fg_trace_destroy(trace);
+    free(values);
+    return best / ITERATIONS * 1e6;
+}
+
+static void print(const problem *p, fg_client *client)
+{
+    char type[2][96] = {"", ""};
+    for (int i = 0; i < 2 && i < p->count; i++)
+        (void)fg_type_format(&p->types[i], type[i], sizeof type[i]);
+    const double kernel = measure(p, client, NULL), backend = measure(p, client, p->rule);
+    (void)printf("{\"name\": \"%s\", \"in\": \"%s %s\", \"kernel\": %.2f, \"xla\": %.2f, "
+                 "\"ratio\": %.2f}\n",
+                 p->name, type[0], type[1], kernel, backend, kernel / backend);
+}
+
+static void print_matmuls(fg_client *client)
+{
+    static const int64_t sizes[][3] = {{2, 64, 64},    {4, 64, 64},   {4, 256, 64},
+                                       {32, 32, 10},   {32, 64, 32},  {64, 64, 64},
+                                       {16, 128, 128}, {256, 64, 16}, {32, 512, 16},
+                                       {64, 10, 400},  {64, 128, 64}, {128, 128, 128}};
+    static const char *const names[] = {"a b", "a b'", "a' b"};
+    for (int form = 0; form < 3; form++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const int64_t m = sizes[i][0], k = sizes[i][1], n = sizes[i][2];
+            problem p = {.name = names[form],
+                         .rule = "small-matmul",
+                         .body = multiply,
+                         .a_axis = form == 2 ? 0 : 1,
+                         .b_axis = form == 1 ? 1 : 0,
+                         .types = {{FG_F32, 2, {m, k}}, {FG_F32, 2, {k, n}}},
+                         .count = 2};
+            if (form > 0) {
+                int64_t *dim = p.types[form == 1 ? 1 : 0].dim, kept = dim[0];
+                dim[0] = dim[1];
+                dim[1] = kept;
+            }
+            print(&p, client);
+        }
+}
+
+int main(void)
+{
+    fg_error err = {0};
+    fg_client *client = NULL;
+    check(fg_client_open(&(fg_client_options){.accelerator = "cpu"}, &client, &err), &err);
+    print_matmuls(client);
+    for (int64_t count = 256; count <= 1 << 22; count *= 4) {
+        const fg_type t = {FG_F32, 1, {count}}, number = {.dtype = FG_F32};
+        print(&(problem){.name = "adam",
+                         .rule = "adam-kernel",
+                         .body = adam,
+                         .types = {t, t, t, t, number},
+                         .count = 5},
+              client);
+        print(&(problem){.name = "nonfinite",
+                         .rule = "nonfinite-kernel",
+                         .body = look,
+                         .types = {t},
+                         .count = 1},
+              client);
+    }
+    fg_client_close(client);
+    return 0;
+}

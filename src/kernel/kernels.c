@@ -1,0 +1,46 @@
+/* kernels.c - the list of kernels, and their answer to XLA's first call.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/kernel.h"
+
+const fgi_kernel fgi_kernels[] = {
+    {FGI_KERNEL_MATMUL, fgi_kernel_matmul},       {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
+    {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at}, {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
+    {FGI_KERNEL_ADAM, fgi_kernel_adam},
+};
+const size_t fgi_kernel_count = sizeof fgi_kernels / sizeof fgi_kernels[0];
+
+enum { METADATA = 1, MAJOR = 0, MINOR = 1 };
+
+typedef struct metadata {
+    size_t struct_size;
+    struct {
+        size_t struct_size;
+        fgi_ffi_extension *extensions;
+        int major, minor;
+    } version;
+    uint32_t traits;
+} metadata;
+
+typedef struct metadata_extension {
+    fgi_ffi_extension base;
+    metadata *metadata;
+} metadata_extension;
+
+bool fgi_ffi_is_question(const fgi_ffi_call *call)
+{
+    if (call->extensions == NULL || call->extensions->type != METADATA)
+        return false;
+    metadata *answer = ((const metadata_extension *)(const void *)call->extensions)->metadata;
+    answer->version.major = MAJOR;
+    answer->version.minor = MINOR;
+    return true;
+}
+
+int64_t fgi_ffi_count(const fgi_ffi_buffer *buffer)
+{
+    int64_t count = 1;
+    for (int64_t i = 0; i < buffer->rank; i++)
+        count *= buffer->dim[i];
+    return count;
+}
