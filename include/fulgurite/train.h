@@ -123,7 +123,8 @@ typedef struct fg_trainer_checkpoints {
     const char *run_dir;       /* folder for metrics.csv, metrics.jsonl and checkpoints/; locked
                                   during a fit, which saves and stops when the file `stop` appears
                                   in it; NULL: no files                                    [NULL] */
-    int64_t ckpt_every_epochs; /* 0 (FG_NONE): only at the end                                [1] */
+    int64_t ckpt_every_epochs; /* 0 (FG_NONE): only at the end                             [auto: 1,
+                                  without those that end within a second after a save began] */
     int64_t ckpt_every_steps;  /* also within an epoch                                 [0: never] */
     int64_t keep_checkpoints;  /* how many recent checkpoints to keep in addition to last and best;
                                   0 (FG_NONE): all                                            [2] */

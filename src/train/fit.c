@@ -56,18 +56,44 @@ static fg_status notify(fg_trainer *trainer, fgi_event_kind kind, fg_error *err)
 
 /* ---- validation and saving ------------------------------------------------------------------- */
 
-/* Starts saving this state unless it is saved already. */
-static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
+/* Whether which states are saved may depend on the time: training does not return to one, and no
+ * other process saves its part. */
+static bool saves_may_wait(const fg_trainer *trainer)
+{
+    return !trainer->options.checkpoints.wait_for_saves &&
+           strcmp(trainer->options.divergence.on_divergence, "rollback") != 0 &&
+           fg_client_info_of(trainer->client)->process_count == 1;
+}
+
+/* Starts saving this state unless it is saved already; may_wait: now or within a second. */
+static fg_status save(fg_trainer *trainer, fgi_rank rank, bool may_wait, fg_error *err)
 {
     trainer->saver->is_requested = false;
-    if (trainer->options.checkpoints.run_dir == NULL ||
-        (trainer->saver->is_current && rank == FGI_RANK_NONE))
+    if (trainer->options.checkpoints.run_dir == NULL)
         return FG_OK;
+    if (trainer->saver->is_current && rank == FGI_RANK_NONE)
+        return may_wait ? FG_OK : fgi_saver_collect(trainer->saver, true, err);
     if (fgi_divergence_is_suspected(&trainer->divergence) && rank != FGI_RANK_BEST) {
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
-    return fgi_saver_begin(trainer->saver, err);
+    return may_wait && saves_may_wait(trainer) ? fgi_saver_offer(trainer->saver, rank, err)
+                                               : fgi_saver_begin(trainer->saver, err);
+}
+
+static bool is_due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
+
+/* Saves that an option or a callback asks for begin now. */
+static fg_status save_due(fg_trainer *trainer, fgi_rank rank, bool is_epoch_end, fg_error *err)
+{
+    const fg_trainer_checkpoints *o = &trainer->options.checkpoints;
+    const bool is_asked_for = trainer->saver->is_requested ||
+                              is_due(o->ckpt_every_steps, trainer->cursor.step) ||
+                              (is_epoch_end && is_due(o->ckpt_every_epochs, trainer->cursor.epoch));
+    const bool is_usual = is_epoch_end && o->ckpt_every_epochs == FG_AUTO;
+    if (rank == FGI_RANK_NONE && !is_asked_for && !is_usual)
+        return FG_OK;
+    return save(trainer, rank, !is_asked_for, err);
 }
 
 /* How good the state is by the monitored metric, which the cursor's list records and the schedule
@@ -81,7 +107,7 @@ static fg_status rank_metrics(fg_trainer *trainer, const fg_metric *metrics, siz
         FGI_TRY(
             fgi_optimizer_observe(trainer->model.optimizer, metrics[i].value, rule.is_max, err));
     *out = fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step, metrics, count,
-                            trainer->saver->snapshot != NULL);
+                            trainer->saver->snapshot != NULL || trainer->saver->waiting != NULL);
     return FG_OK;
 }
 
@@ -202,8 +228,6 @@ fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const 
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static bool is_due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
-
 /* Whether the fit validates: when it is due, and once more if its last weights were not. */
 static bool validates(const fg_trainer *trainer, const fg_fit_data *data)
 {
@@ -228,10 +252,7 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
         return FG_OK;
     if (is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &rank, err));
-    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.ckpt_every_steps, trainer->cursor.step) ||
-        trainer->saver->is_requested)
-        FGI_TRY(save(trainer, rank, err));
-    return FG_OK;
+    return save_due(trainer, rank, false, err);
 }
 
 /* Adds the next batch to the launch. */
@@ -353,7 +374,6 @@ static bool is_due_at_end(const fg_trainer *trainer, const fg_fit_data *data)
 /* Metrics of the whole epoch, validation, saving; advances to the next epoch. */
 static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    const fg_trainer_options *o = &trainer->options;
     fg_metric metrics[FG_MAX_METRICS];
     fgi_rank rank = FGI_RANK_NONE;
     FGI_TRY(close_window(trainer, err));
@@ -377,11 +397,7 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_END, &at, err));
-    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.ckpt_every_epochs, trainer->cursor.epoch) ||
-        is_due(o->checkpoints.ckpt_every_steps, trainer->cursor.step) ||
-        trainer->saver->is_requested)
-        FGI_TRY(save(trainer, rank, err));
-    return FG_OK;
+    return save_due(trainer, rank, true, err);
 }
 
 /* Stops the profile when that is due. The time is not that of training. */
@@ -415,7 +431,7 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(do_due(trainer, data, err));
         if (fgi_save_requested(&trainer->options, &trainer->call) ||
             fgi_saver_is_due(trainer->saver))
-            FGI_TRY(save(trainer, FGI_RANK_NONE, err));
+            FGI_TRY(save(trainer, FGI_RANK_NONE, false, err));
         FGI_TRY(fgi_saver_collect(trainer->saver, false, err));
         FGI_TRY(end_profile(trainer, err));
         FGI_TRY(fgi_launch_steps_choose(trainer, err));
@@ -444,7 +460,7 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
     if (!owes_last(trainer, data) || (is_stopping && !is_at_limit(trainer)))
         return FG_OK;
     if (is_stopping) /* a limit of time may be that of the machine, too */
-        FGI_TRY(save(trainer, FGI_RANK_NONE, err));
+        FGI_TRY(save(trainer, FGI_RANK_NONE, false, err));
     trainer->fit.is_extra = is_stopping && !trainer->cursor.owes_validation &&
                             !(epoch_is_over(trainer) && is_due_at_end(trainer, data));
     trainer->call.deadline_ns = 0;
@@ -566,7 +582,7 @@ static fg_status save_first(fg_trainer *trainer, fg_error *err)
         fgi_divergence_good(&trainer->divergence)[0] != '\0' || !has_more(trainer))
         return FG_OK;
     trainer->saver->is_current = false;
-    return save(trainer, FGI_RANK_NONE, err);
+    return save(trainer, FGI_RANK_NONE, false, err);
 }
 
 static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
@@ -652,7 +668,7 @@ static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
     fgi_windows_start_clock(&trainer->windows);
     FGI_TRY(notify(trainer, FGI_ON_ROLLED_BACK, err));
-    return save(trainer, FGI_RANK_NONE, err);
+    return save(trainer, FGI_RANK_NONE, false, err);
 }
 
 static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,

@@ -135,8 +135,9 @@ static const fg_option options[] = {
         "Stop the run after this many seconds without progress on a device or from the data: "
         "print what it waited for, write the stacks of all threads to hang.txt in the run's "
         "folder, exit with status 3. Compilation is not counted; 0: wait forever."),
-    ROW(ckpt_every_epochs, checkpoints.ckpt_every_epochs, INT, "1", "0..", "10",
-        "Save a checkpoint every n epochs; 0: not by epochs. The final state is always saved."),
+    ROW(ckpt_every_epochs, checkpoints.ckpt_every_epochs, INT, "auto", "auto|0..", "10",
+        "Save a checkpoint every n epochs; 0: not by epochs. auto: after each epoch that ends at "
+        "least a second after the last save began. The final state is always saved."),
     ROW(ckpt_every_steps, checkpoints.ckpt_every_steps, INT, "0", "0..", "1000",
         "Save a checkpoint every n optimizer steps; 0: not by steps."),
     ROW(ckpt_every_time, checkpoints.ckpt_every_time, DURATION, "auto", "auto", "30m",

@@ -138,6 +138,7 @@ static fg_status fit(const job *j, fg_result *out, fg_error *err)
         .output = {.log_every = 4,
                    .loggers = fgt_list(j->has_all ? "csv,jsonl,tensorboard" : NULL)},
         .checkpoints = {.run_dir = j->folder,
+                        .ckpt_every_epochs = 1,
                         .resume = j->resume,
                         .keep_checkpoints = j->watcher != NULL ? FG_NONE : 1},
         .divergence = {.on_divergence = j->action,

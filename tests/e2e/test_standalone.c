@@ -55,7 +55,7 @@ static const char *trained(void)
     fgt_write(fgt_path(folder, "zoo.yaml"), config, strlen(config));
     write_csv(folder, "train.csv", "a,b,c,y", ROWS, "");
     write_csv(folder, "val.csv", "y,c,b,a", 40, "");
-    (void)program_gives(0, folder, "fit zoo.yaml -q");
+    (void)program_gives(0, folder, "fit zoo.yaml -q --trainer.ckpt_every_epochs=1");
     assert_int_equal(rename(fgt_path(folder, "train.csv"), fgt_path(folder, "gone.csv")), 0);
     return folder;
 }

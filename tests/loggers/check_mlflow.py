@@ -68,11 +68,12 @@ def messages(run):
 
 
 def run_until(run, uri, step):
-    """Starts a fit and waits until it has logged a step."""
+    """Starts a fit and waits until it has logged a step and saved a checkpoint."""
+    last = os.path.join(WORK, run, "checkpoints", "last")
     with open(os.path.join(WORK, run + ".err"), "w", encoding="utf-8") as log:
         process = subprocess.Popen(fit(run, uri, "--trainer.max_epochs=100000"), stdout=subprocess.DEVNULL, stderr=log)
     FITS.append(process)
-    while process.poll() is None and (not lines(run) or lines(run)[-1]["step"] < step):
+    while process.poll() is None and (not lines(run) or lines(run)[-1]["step"] < step or not os.path.exists(last)):
         time.sleep(0.01)
     assert process.poll() is None, messages(run)
     return process

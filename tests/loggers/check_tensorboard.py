@@ -39,7 +39,8 @@ def lines():
 def train():
     """A run that is killed after its first checkpoint, and continued."""
     run = subprocess.Popen(FIT + ["--trainer.max_epochs=1000"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    while run.poll() is None and (not lines() or lines()[-1]["step"] < 100):
+    last = os.path.join(RUN, "checkpoints", "last")
+    while run.poll() is None and (not lines() or lines()[-1]["step"] < 100 or not os.path.exists(last)):
         time.sleep(0.01)
     assert run.poll() is None, run.stderr.read().decode()
     run.send_signal(signal.SIGKILL)

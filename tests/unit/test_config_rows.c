@@ -485,9 +485,10 @@ static void put_numerics(fgi_buf *out, const fg_trainer_options *o)
                    (int)o->numerics.accumulate_grad_batches, schedule_of(o, schedule),
                    o->numerics.gradient_clip_val, o->numerics.gradient_clip_algorithm);
     fgi_buf_printf(
-        out, "in %s: every %d epochs, %d steps, %g s; keeps %d, top %d, name %s; %s %s; %s%s\n\n",
-        c->run_dir, (int)c->ckpt_every_epochs, (int)c->ckpt_every_steps, c->ckpt_every_time,
-        (int)c->keep_checkpoints, (int)c->save_top_k, or_none(c->ckpt_name),
+        out, "in %s: every %d%s epochs, %d steps, %g s; keeps %d, top %d, name %s; %s %s; %s%s\n\n",
+        c->run_dir, (int)c->ckpt_every_epochs, c->ckpt_every_epochs == FG_AUTO ? " (auto)" : "",
+        (int)c->ckpt_every_steps, c->ckpt_every_time, (int)c->keep_checkpoints, (int)c->save_top_k,
+        or_none(c->ckpt_name),
         c->monitor_mode == FG_MODE_AUTO  ? "auto"
         : c->monitor_mode == FG_MODE_MAX ? "highest"
                                          : "lowest",

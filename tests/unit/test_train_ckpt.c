@@ -402,6 +402,7 @@ static void the_best_are_kept(void **state)
         fg_trainer *trainer =
             toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 4 + i,
                                                       .checkpoints.run_dir = folder,
+                                                      .checkpoints.ckpt_every_epochs = 1,
                                                       .checkpoints.save_top_k = 2,
                                                       .checkpoints.resume = i > 0 ? "last" : NULL});
         fgt_ok(fg_trainer_add_callback(trainer, &ops, &trainer, &err));

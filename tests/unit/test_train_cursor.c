@@ -114,6 +114,7 @@ static fg_status fit(const char *folder, const char *resume, int64_t epochs,
 {
     const fg_trainer_options options = {.limits.max_epochs = epochs,
                                         .checkpoints.run_dir = folder,
+                                        .checkpoints.ckpt_every_epochs = 1,
                                         .checkpoints.keep_checkpoints = FG_NONE,
                                         .checkpoints.resume = resume};
     fg_trainer *trainer = toy_trainer(client, &options);

@@ -210,7 +210,9 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fixture f = begin(&(fg_trainer_options){.checkpoints.run_dir = fgt_temp_folder()}, -1);
+    fixture f = begin(&(fg_trainer_options){.checkpoints = {.run_dir = fgt_temp_folder(),
+                                                            .ckpt_every_epochs = 1}},
+                      -1);
     fake.set("execute_late_error", 13);
     fake.set("execute_late_skip", 6); /* 3 steps, 2 of validation, 1 step */
     assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);

@@ -198,6 +198,8 @@ static void limits_end_the_run(void **state)
         fg_trainer_options options = limited[i].options;
         fg_fit_data data = the_data();
         options.checkpoints.run_dir = fgt_temp_folder();
+        if (options.checkpoints.ckpt_every_epochs == 0)
+            options.checkpoints.ckpt_every_epochs = 1;
         data.drop_last = limited[i].drop_last;
         fg_trainer *trainer = toy_trainer(client, &options);
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));

@@ -53,7 +53,7 @@ static fg_trainer_options options_of(fg_client *opened, const char *folder, cons
                                 .limits.max_epochs = 2,
                                 .output.log_every = 1,
                                 .output.profile = {first, steps.count > 0 ? steps.at->value : 0},
-                                .checkpoints.run_dir = folder};
+                                .checkpoints = {.run_dir = folder, .ckpt_every_epochs = 1}};
 }
 
 static fg_fit_data global_data(void)

@@ -42,6 +42,7 @@ static fg_status fit(const fg_trainer_options *options, const fg_task *what,
 {
     fg_trainer_options o = *options;
     o.checkpoints.run_dir = folder;
+    o.checkpoints.ckpt_every_epochs += o.checkpoints.ckpt_every_epochs == 0;
     *err = (fg_error){0};
     fg_trainer *trainer = toy_trainer(client, &o);
     assert_int_equal(fg_trainer_add_callback(trainer, &recorder_ops, r, err), FG_OK);

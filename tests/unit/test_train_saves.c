@@ -197,6 +197,7 @@ static fg_trainer *create(const fg_trainer_options *options, const char *folder,
     fg_error err = {0};
     fg_trainer_options o = *options;
     o.checkpoints.run_dir = folder;
+    o.checkpoints.ckpt_every_epochs += o.checkpoints.ckpt_every_epochs == 0;
     o.output.log_every = 1;
     fg_trainer *trainer = toy_trainer(client, &o);
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));

@@ -47,7 +47,8 @@ static const struct {
     {{.output.log_every = -5},
      "trainer.log_every: expected an integer, 1 or greater (for example 10), got '-5'"},
     {{.checkpoints.ckpt_every_epochs = -2},
-     "trainer.ckpt_every_epochs: expected an integer, 0 or greater (for example 10), got '-2'"},
+     "trainer.ckpt_every_epochs: expected an integer, 0 or greater, or auto (for example 10), got "
+     "'-2'"},
     {{.checkpoints.ckpt_every_steps = -1},
      "trainer.ckpt_every_steps: expected an integer, 0 or greater (for example 1000), got "
      "'-1'"},
@@ -162,7 +163,7 @@ static void limits_of_options_and_defaults(void **state)
     assert_int_equal(o->validation.val_every_epochs, 1);
     assert_int_equal(o->output.log_every, 50);
     assert_int_equal(o->numerics.accumulate_grad_batches, 1);
-    assert_int_equal(o->checkpoints.ckpt_every_epochs, 1);
+    assert_true(o->checkpoints.ckpt_every_epochs == FG_AUTO);
     assert_int_equal(o->checkpoints.keep_checkpoints, 2);
     assert_int_equal(o->checkpoints.save_top_k, 1);
     assert_null(o->checkpoints.monitor); /* chosen when the data are known */

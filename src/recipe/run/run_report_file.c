@@ -239,6 +239,7 @@ static json_t *settings_of(const fg_recipe *r)
     fg_error ignored;
     if (fgi_run_format_find(c, &format, &ignored) != FG_OK)
         return NULL;
+    const int64_t epochs = c->trainer.checkpoints.ckpt_every_epochs;
     json_t *all = sharing_of(fg_trainer_settings(r->trainer));
     json_t *more = json_pack(
         "{s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor",
@@ -250,9 +251,9 @@ static json_t *settings_of(const fg_recipe *r)
         fgi_run_format_offers(format, "preload"), "log_every",
         positive(c->trainer.output.log_every), "ckpt_every_steps",
         positive(c->trainer.checkpoints.ckpt_every_steps), "ckpt_every_epochs",
-        positive(c->trainer.checkpoints.ckpt_every_epochs), "max_epochs",
-        positive(fgi_run_max_epochs(c)), "max_steps", positive(c->trainer.limits.max_steps),
-        "launch_s", fgi_json_real(f->host_overhead_s + f->plugin_s), "nonfinite_steps",
+        positive(epochs == FG_AUTO ? 1 : epochs), "max_epochs", positive(fgi_run_max_epochs(c)),
+        "max_steps", positive(c->trainer.limits.max_steps), "launch_s",
+        fgi_json_real(f->host_overhead_s + f->plugin_s), "nonfinite_steps",
         json_integer((json_int_t)f->nonfinite_steps), "compile", compile_of(f));
     if (all == NULL || more == NULL || json_object_update(all, more) != 0) {
         json_decref(all);

@@ -4,6 +4,10 @@
  * steps run. One save is under way at a time: the next one waits for it. Its outcome is handled on
  * the Trainer's thread, between steps, at the next save or at the end of the fit.
  *
+ * Epochs of some milliseconds would wait for the disk most of the time. So saves that no option
+ * asks for are at least a second apart: in between, a state that is the best one so far waits in
+ * memory until it is written or a better one replaces it, and other states are not saved.
+ *
  * A checkpoint that cannot be written does not end the run, because the previous one still exists.
  * Only several failures in a row, or one at the end, are an error.
  *
@@ -31,6 +35,7 @@ void fgi_saver_reset(fgi_saver *saver)
     saver->failures = 0;
     saver->has_given_up = false;
     saver->is_requested = false;
+    saver->has_begun = false;
     saver->begun_ns = fgi_now_ns();
 }
 
@@ -119,11 +124,17 @@ static fg_status take_success(fgi_saver *saver, const fgi_snapshot *snapshot, fg
     return fgi_notify(saver->of.callbacks, FGI_ON_SAVED, &at, err);
 }
 
-fg_status fgi_saver_collect(fgi_saver *saver, bool wait, fg_error *err)
+static bool is_writing(const fgi_saver *saver)
+{
+    return saver->snapshot != NULL &&
+           !atomic_load_explicit(&saver->is_written, memory_order_acquire);
+}
+
+/* Handles the save that was begun; wait: also one that is still being written. */
+static fg_status end_save(fgi_saver *saver, bool wait, fg_error *err)
 {
     fg_status status = FG_OK;
-    if (saver->snapshot == NULL ||
-        (!wait && !atomic_load_explicit(&saver->is_written, memory_order_acquire)))
+    if (saver->snapshot == NULL || (!wait && is_writing(saver)))
         return FG_OK;
     join(saver);
     fgi_snapshot *snapshot = saver->snapshot;
@@ -134,7 +145,42 @@ fg_status fgi_saver_collect(fgi_saver *saver, bool wait, fg_error *err)
     return status;
 }
 
-void fgi_saver_abandon(fgi_saver *saver)
+static void start_writing(fgi_saver *saver, fgi_snapshot *take_snapshot)
+{
+    saver->snapshot = take_snapshot;
+    saver->begun_ns = fgi_now_ns();
+    saver->has_begun = true;
+    atomic_store(&saver->is_written, false);
+    saver->has_thread = fgi_thread_start(&saver->thread, run_thread, saver, NULL) == FG_OK;
+    if (!saver->has_thread)
+        (void)write_snapshot(saver); /* no thread: write it now */
+}
+
+/* Starts writing the state that waits. */
+static void write_waiting(fgi_saver *saver)
+{
+    fgi_snapshot *snapshot = saver->waiting;
+    saver->waiting = NULL;
+    if (snapshot != NULL)
+        start_writing(saver, snapshot);
+}
+
+static bool is_too_soon(const fgi_saver *saver)
+{
+    return saver->has_begun && fgi_now_ns() - saver->begun_ns < FGI_SAVE_GAP_NS;
+}
+
+fg_status fgi_saver_collect(fgi_saver *saver, bool wait, fg_error *err)
+{
+    FGI_TRY(end_save(saver, wait, err));
+    if (saver->snapshot != NULL || (!wait && is_too_soon(saver)))
+        return FG_OK;
+    write_waiting(saver);
+    return end_save(saver, wait, err);
+}
+
+/* Ends the save that was begun, and only records its path. */
+static void abandon_save(fgi_saver *saver)
 {
     join(saver);
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
@@ -143,31 +189,48 @@ void fgi_saver_abandon(fgi_saver *saver)
     saver->snapshot = NULL;
 }
 
-static void start_writing(fgi_saver *saver, fgi_snapshot *take_snapshot)
+void fgi_saver_abandon(fgi_saver *saver)
 {
-    saver->snapshot = take_snapshot;
-    atomic_store(&saver->is_written, false);
-    saver->is_current = true;
-    saver->has_thread = fgi_thread_start(&saver->thread, run_thread, saver, NULL) == FG_OK;
-    if (!saver->has_thread)
-        (void)write_snapshot(saver); /* no thread: write it now */
+    abandon_save(saver);
+    write_waiting(saver);
+    abandon_save(saver);
+}
+
+/* Copies the current state to the host. */
+static fg_status take(fgi_saver *saver, fgi_snapshot **out, fg_error *err)
+{
+    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, saver->of.cursor->step, "checkpoint",
+                     .name = "start checkpoint"};
+    fgi_span_begin(saver->of.spans, &span);
+    const fg_status status = saver->of.take(saver->of.self, out, err);
+    saver->is_current |= status == FG_OK;
+    saver->of.windows->start_ns += fgi_span_end(&span);
+    return status;
 }
 
 fg_status fgi_saver_begin(fgi_saver *saver, fg_error *err)
 {
     fgi_snapshot *snapshot = NULL;
     FGI_TRY(fgi_saver_collect(saver, true, err));
-    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, saver->of.cursor->step, "checkpoint",
-                     .name = "start checkpoint"};
-    fgi_span_begin(saver->of.spans, &span);
-    saver->begun_ns = span.begin_ns;
-    const fg_status status = saver->of.take(saver->of.self, &snapshot, err);
-    if (status == FG_OK)
-        start_writing(saver, snapshot);
-    saver->of.windows->start_ns += fgi_span_end(&span);
-    if (status != FG_OK)
-        return status;
+    FGI_TRY(take(saver, &snapshot, err));
+    start_writing(saver, snapshot);
     return saver->of.o->wait_for_saves ? fgi_saver_collect(saver, true, err) : FG_OK;
+}
+
+fg_status fgi_saver_offer(fgi_saver *saver, fgi_rank rank, fg_error *err)
+{
+    const bool is_only = rank == FGI_RANK_BEST && saver->of.o->save_top_k == 1;
+    const bool may_wait = is_only && is_too_soon(saver);
+    fgi_snapshot *snapshot = NULL;
+    if (rank == FGI_RANK_NONE && (is_too_soon(saver) || is_writing(saver)))
+        return FG_OK;
+    if (may_wait)
+        FGI_TRY(take(saver, &snapshot, err));
+    if (is_only) {
+        fgi_snapshot_destroy(saver->waiting); /* a state that is not the best any more */
+        saver->waiting = snapshot;
+    }
+    return may_wait ? FG_OK : fgi_saver_begin(saver, err);
 }
 
 /* Saves the state; is_current is whether that succeeded. */

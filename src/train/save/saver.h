@@ -78,7 +78,10 @@ void fgi_snapshot_prune(const char *folder, int keep, const fgi_best_list *top,
 
 /* ---- saving (saver.c) ------------------------------------------------------------------------ */
 
-enum { FGI_SAVES_FAILED = 3 }; /* in a row, after which a run ends */
+enum {
+    FGI_SAVES_FAILED = 3,        /* in a row, after which a run ends */
+    FGI_SAVE_GAP_NS = 1000000000 /* after a save began, before others that no option asks for */
+};
 
 /* Parts of the Trainer, and how the state is copied. */
 typedef struct fgi_saver_uses {
@@ -97,6 +100,7 @@ typedef struct fgi_saver_uses {
 typedef struct fgi_saver {
     fgi_saver_uses of;
     fgi_snapshot *snapshot; /* being written, or NULL */
+    fgi_snapshot *waiting;  /* the best state so far, to be written next, or NULL */
     fgi_thread thread;
     bool has_thread;
     atomic_bool is_written; /* set by the thread when it is done */
@@ -105,7 +109,8 @@ typedef struct fgi_saver {
     bool has_given_up;      /* its error has ended the fit */
     bool is_ending;         /* the fit is ending, which counts failures itself */
     int64_t begun_ns;       /* when the last save, or the fit, began; monotonic */
-    bool is_current;        /* the current state is in the last checkpoint */
+    bool has_begun;         /* a save, in this fit */
+    bool is_current;        /* the current state is in the last checkpoint, or is the one to come */
     bool is_requested;      /* by a callback, since the last save */
     char last[512];         /* saved or loaded by this Trainer; "": none */
 } fgi_saver;
@@ -119,8 +124,13 @@ void fgi_saver_remember(fgi_saver *saver, const char *path);
 bool fgi_saver_is_due(const fgi_saver *saver);
 /* Starts saving the current state, after the previous save has finished. */
 fg_status fgi_saver_begin(fgi_saver *saver, fg_error *err);
+/* The same for a state that no option asks to save now. Within FGI_SAVE_GAP_NS after the last save
+ * began, the best state waits in memory, if there is only one best checkpoint, and others are not
+ * saved; neither are they while one is being written. */
+fg_status fgi_saver_offer(fgi_saver *saver, fgi_rank rank, fg_error *err);
 /* Handles a save that has finished: calls `saved`, or logs the failure. An error when
- * FGI_SAVES_FAILED have failed in a row. wait: waits for a save under way. */
+ * FGI_SAVES_FAILED have failed in a row. A state that waits is written when the gap is over. wait:
+ * waits until all states that were taken are written. */
 fg_status fgi_saver_collect(fgi_saver *saver, bool wait, fg_error *err);
 /* At the end of a fit: saves the state if it is not saved yet, and waits. A failed save is retried
  * once before it is an error. */
@@ -129,7 +139,8 @@ fg_status fgi_saver_finish(fgi_saver *saver, fg_error *err);
 bool fgi_saver_can_rescue(fgi_saver *saver, fg_status status);
 /* Saves it, and adds the path to the error. */
 void fgi_saver_rescue(fgi_saver *saver, fg_error *err);
-/* After a failure: waits for the save under way, and only records its path. */
+/* After a failure: waits until all states that were taken are written, and only records the path.
+ */
 void fgi_saver_abandon(fgi_saver *saver);
 
 #endif
