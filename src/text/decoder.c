@@ -56,12 +56,33 @@ static bool begins_with(fgi_str text, const char *with)
 
 /* ---- decoders -------------------------------------------------------------------------------- */
 
-/* Appends bytes with those that are no UTF-8 replaced by U+FFFD. */
+/* Bytes of a wrong sequence that one U+FFFD replaces: the longest beginning of a right one, or 1.
+ * Source: Unicode 15, section 3.9, "U+FFFD substitution of maximal subparts". */
+static size_t wrong_length(const unsigned char *text, size_t size)
+{
+    unsigned char whole[4] = {text[0], 0x80, 0x80, 0x80};
+    size_t n = 1;
+    while (n < size && n < 3) {
+        whole[n] = text[n];
+        if (fgi_utf8_length(whole, sizeof whole) <= n + 1)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* Appends bytes with sequences that are no UTF-8 replaced by U+FFFD, as Rust and Python do. */
 static void put_utf8(fgi_buf *out, fgi_str bytes)
 {
-    for (size_t i = 0, n; i<bytes.size; i += n> 0 ? n : 1) {
-        n = fgi_utf8_length((const unsigned char *)bytes.data + i, bytes.size - i);
-        fgi_buf_add(out, n > 0 ? bytes.data + i : "\xef\xbf\xbd", n > 0 ? n : 3);
+    for (size_t i = 0, n; i < bytes.size; i += n) {
+        const unsigned char *at = (const unsigned char *)bytes.data + i;
+        n = fgi_utf8_length(at, bytes.size - i);
+        if (n > 0) {
+            fgi_buf_add(out, at, n);
+            continue;
+        }
+        fgi_buf_puts(out, "\xef\xbf\xbd");
+        n = wrong_length(at, bytes.size - i);
     }
 }
 

@@ -84,6 +84,32 @@ static void bytes_are_their_own_tokens(void **state)
     fg_tokenizer_destroy(t);
 }
 
+/* What bytes.decode("utf-8", "replace") of Python gives, and tokenizers. */
+static void wrong_bytes_are_replaced(void **state)
+{
+    static const char *const rows[][2] = {
+        {"\xe3\x83O", "\xef\xbf\xbdO"},
+        {"\xe3", "\xef\xbf\xbd"},
+        {"\xf0\x9f\x91x", "\xef\xbf\xbdx"},
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xc3\xc3\xa9", "\xef\xbf\xbd\xc3\xa9"},
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xe0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xe1\x80\xe1\x80\x80", "\xef\xbf\xbd\xe1\x80\x80"},
+    };
+    fg_tokenizer *t = NULL;
+    (void)state;
+    assert_int_equal(fg_tokenizer_open("bytes", &t, &err), FG_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int32_t tokens[8];
+        const size_t count = strlen(rows[i][0]);
+        for (size_t k = 0; k < count; k++)
+            tokens[k] = (unsigned char)rows[i][0][k];
+        check_decoded(t, &(fg_token_list){tokens, count, count}, false, rows[i][1]);
+    }
+    fg_tokenizer_destroy(t);
+}
+
 static void special_tokens_can_be_left_out(void **state)
 {
     (void)state;
@@ -301,6 +327,7 @@ static void a_failing_allocation_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tokens_and_texts_are_those_of_the_reference),
     cmocka_unit_test(bytes_are_their_own_tokens),
+    cmocka_unit_test(wrong_bytes_are_replaced),
     cmocka_unit_test(special_tokens_can_be_left_out),
     cmocka_unit_test(files_that_do_not_fit_are_named),
     cmocka_unit_test(a_set_in_a_set_is_part_of_it),
