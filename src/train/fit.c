@@ -589,6 +589,8 @@ static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 {
     while (has_more(trainer) && !fgi_trainer_stops(trainer))
         FGI_TRY(run_epoch(trainer, data, err));
+    if (trainer->cursor.owes_validation && !fgi_trainer_stops(trainer)) /* of the last step */
+        FGI_TRY(do_due(trainer, data, err));
     return end_run(trainer, data, err);
 }
 

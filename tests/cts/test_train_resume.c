@@ -398,6 +398,23 @@ static void stopped_many_times(void **state)
     }
 }
 
+/* The validation that is due there, which the resumed run begins with, is logged before the metrics
+ * of training, as without a stop. */
+static void stopped_at_the_last_step(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    recorder *r = calloc(1, sizeof *r);
+    const char *folder = fgt_temp_folder();
+    *r = (recorder){.at_event = "batch_end", .at_count = STEPS, .status = FG_ESTOPPED};
+    assert_int_equal(fit(&kinds[2], folder, NULL, r, &err), FG_ESTOPPED);
+    *r = (recorder){0};
+    fgt_ok(fit(&kinds[2], folder, "last", r, &err));
+    assert_int_equal(recorder_count(r, "batch_end"), 0);
+    assert_same_run(whole[2], folder, kinds[2].name);
+    free(r);
+}
+
 /* An error of a callback ends the run like a stop: the state is saved, and the resumed run equals
  * an uninterrupted one, wherever it stopped. */
 static void failed_anywhere(void **state)
@@ -483,11 +500,12 @@ static void a_complete_run_stays(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(runs_that_are_not_stopped), cmocka_unit_test(stopped_anywhere_once),
-    cmocka_unit_test(several_steps_per_launch),  cmocka_unit_test(steps_per_launch_are_chosen),
-    cmocka_unit_test(ended_by_a_limit),          cmocka_unit_test(stopped_many_times),
-    cmocka_unit_test(failed_anywhere),           cmocka_unit_test(failed_between_checkpoints),
-    cmocka_unit_test(resumed_from_the_best),     cmocka_unit_test(a_complete_run_stays),
+    cmocka_unit_test(runs_that_are_not_stopped),  cmocka_unit_test(stopped_anywhere_once),
+    cmocka_unit_test(several_steps_per_launch),   cmocka_unit_test(steps_per_launch_are_chosen),
+    cmocka_unit_test(ended_by_a_limit),           cmocka_unit_test(stopped_many_times),
+    cmocka_unit_test(stopped_at_the_last_step),   cmocka_unit_test(failed_anywhere),
+    cmocka_unit_test(failed_between_checkpoints), cmocka_unit_test(resumed_from_the_best),
+    cmocka_unit_test(a_complete_run_stays),
 };
 
 int main(void)
