@@ -7,7 +7,7 @@
 
 #include <fulgurite/base.h>
 
-/* Zero-initialized, it is closed. */
+/* With fd -1, it is closed. */
 typedef struct fgi_output {
     int fd;          /* write here */
     char *target;    /* the file after following symbolic links */
