@@ -12,7 +12,7 @@
 
 /* Above these numbers of multiplications and elements, the threads of the backend are faster; with
  * fewer rows or columns, its multiplication of a matrix by a vector. */
-enum { MOST_MULTIPLICATIONS = 1 << 18, MOST_ELEMENTS = 1 << 16, LEAST_ROWS = 4 };
+enum { MOST_MULTIPLICATIONS = 1 << 18, MOST_ELEMENTS = 1 << 17, LEAST_ROWS = 4 };
 
 /* ---- matmuls --------------------------------------------------------------------------------- */
 
@@ -54,12 +54,16 @@ const fgi_lowering fgi_matmul_small_cpu = {.op = &fgi_matmul, SMALL};
 
 static const fg_type number = {.dtype = FG_F32};
 
-static bool are_f32(const fg_tensor *in, int count)
+/* Whether a kernel takes these tensors. */
+static bool are_small(const fg_tensor *in, int count)
 {
-    for (int i = 0; i < count; i++)
+    double elements = 0;
+    for (int i = 0; i < count; i++) {
         if (fg_tensor_type(in[i])->dtype != FG_F32)
             return false;
-    return fgi_client_has_kernels(fg_tensor_trace(in[0])->client);
+        elements += (double)fg_type_count(fg_tensor_type(in[i]));
+    }
+    return elements <= MOST_ELEMENTS && fgi_client_has_kernels(fg_tensor_trace(in[0])->client);
 }
 
 static void call_nonfinite(const fg_tensor *in, int count, fg_tensor *out)
@@ -69,11 +73,11 @@ static void call_nonfinite(const fg_tensor *in, int count, fg_tensor *out)
         count, out);
 }
 
-const fgi_lowering fgi_nonfinite_kernel_cpu = {.op = &fgi_nonfinite_op,
-                                               .platform = FGI_CPU,
-                                               .rule = "nonfinite-kernel",
-                                               .composes = are_f32,
-                                               .compose = call_nonfinite};
+const fgi_lowering fgi_nonfinite_small_cpu = {.op = &fgi_nonfinite_op,
+                                              .platform = FGI_CPU,
+                                              .rule = "nonfinite-kernel",
+                                              .composes = are_small,
+                                              .compose = call_nonfinite};
 
 static fg_tensor number_or(fg_tensor given, fg_tensor like, double otherwise)
 {
@@ -126,10 +130,8 @@ static void call(calls *c)
     c->count = 0;
 }
 
-static bool is_small(const fgi_adam_operands *on)
-{
-    return are_f32(&on->p, 4) && fg_type_count(fg_tensor_type(on->p)) <= MOST_ELEMENTS;
-}
+/* p, m, s and g. */
+static bool is_small(const fgi_adam_operands *on) { return are_small(&on->p, 4); }
 
 static bool any_is_small(const fg_tensor *in, int count)
 {

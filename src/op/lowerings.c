@@ -15,7 +15,7 @@ const fgi_lowering *const fgi_lowerings[] = {
     /* kernels: kernels_cpu.c */
     &fgi_dot_small_cpu,
     &fgi_matmul_small_cpu,
-    &fgi_nonfinite_kernel_cpu,
+    &fgi_nonfinite_small_cpu,
     &fgi_adam_small_cpu,
     /* contractions: dot_cpu.c */
     &fgi_dot_swapped_cpu,
