@@ -61,12 +61,8 @@ static fg_status put_model(int fd, const char *path, const Fulgurite__Onnx__Mode
 
 /* ---- the second file ------------------------------------------------------------------------- */
 
-enum {
-    LIMIT = 2000000000,
-    ALIGNMENT = 4096,
-    SMALL = 1024
-}; /* bytes; tensors below SMALL, such as
-                                                                 shapes, remain in the model */
+/* Bytes; tensors below SMALL, such as shapes, remain in the model. */
+enum { LIMIT = 2000000000, ALIGNMENT = 4096, SMALL = 1024 };
 
 static size_t size_of_tensors(const message *graph)
 {

@@ -44,7 +44,6 @@ static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
 {
     const muon *o = fg_update_options(u);
     const fg_type *type = fg_tensor_type(p);
-    const fg_tensor now = fgi_decay(u, p);
     if (!is_matrix(o, type)) {
         const fg_tensor rest = fg_full(u->trace, u->dtype, 1 - o->betas[0], FG_SCALAR);
         const fgi_adam how = {.first = ADAM,
@@ -61,7 +60,7 @@ static fg_tensor update(const fg_update *u, fg_tensor p, fg_tensor g)
     const int64_t rows = fg_tensor_type(matrix)->dim[0];
     const fg_tensor step = fg_reshape(orthogonalize(matrix), type->rank, type->dim);
     const double size = 0.2 * sqrt((double)(rows > columns ? rows : columns));
-    return fg_sub(now, fgi_times(fg_mul_scalar(step, size), u->lr));
+    return fg_sub(fgi_decay(u, p), fgi_times(fg_mul_scalar(step, size), u->lr));
 }
 
 static bool moment_type(const void *options, int moment, fg_type *type)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fakepjrt/fake_control.h"
+#include "fake_tpu.h"
 #include "recipe/config/config.h"
 
 enum { ROWS = 8, SIDE = 32, LENGTH = 8, MOST_BYTES = ROWS * SIDE * SIDE * 3 * 4 };
@@ -90,17 +90,13 @@ static int go_there(void **state)
     write_npy("scores.npy", &(fg_type){FG_S32, 2, {ROWS, 3}}, 4);
     fgt_ok(fg_pack_build("stream.npy", "tokens.pack", &(fg_pack_build_options){.sequence = LENGTH},
                          NULL, &err));
-    assert_int_equal(
-        system("gunzip -c " FGT_SOURCE_DIR "/tests/golden/plan/mlp_x8.pb.gz >program.pb"), 0);
-    assert_int_equal(setenv("FAKEPJRT_HLO", "program.pb", 1), 0);
-    assert_int_equal(setenv("FAKEPJRT", "platform=2", 1), 0);
-    return setenv("FULGURITE_PLUGIN", FAKE_PATH, 1);
+    return fake_tpu_begin();
 }
 
 static int leave(void **state)
 {
     (void)state;
-    return unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT") + unsetenv("FAKEPJRT_HLO");
+    return fake_tpu_end();
 }
 
 #define ARRAYS(x, y) "data.format=npy", "data.x=" #x ".npy", "data.y=" #y ".npy"

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernel/ffi.h"
 #include "trace/program.h"
 #include "trace_values.h"
 
@@ -114,69 +115,12 @@ static void derivatives_have_the_inputs_types(void **client)
 
 /* ---- custom calls ---------------------------------------------------------------------------- */
 
-/* The parts of XLA's binary interface that a handler with one operand and one result needs. */
-typedef struct ffi_extension {
-    size_t struct_size;
-    int type; /* 1: metadata is asked for */
-    struct ffi_extension *next;
-} ffi_extension;
-
-typedef struct ffi_metadata {
-    size_t struct_size;
-    struct {
-        size_t struct_size;
-        ffi_extension *extensions;
-        int major, minor;
-    } version;
-    uint32_t traits;
-} ffi_metadata;
-
-typedef struct ffi_metadata_extension {
-    ffi_extension base;
-    ffi_metadata *metadata;
-} ffi_metadata_extension;
-
-typedef struct ffi_buffer {
-    size_t struct_size;
-    ffi_extension *extensions;
-    int dtype;
-    void *data;
-    int64_t rank;
-    int64_t *dims;
-} ffi_buffer;
-
-typedef struct ffi_values {
-    size_t struct_size;
-    ffi_extension *extensions;
-    int64_t size;
-    int *types;
-    void **values;
-} ffi_values;
-
-typedef struct ffi_call {
-    size_t struct_size;
-    ffi_extension *extensions;
-    const void *api, *context;
-    int stage;
-    ffi_values in, out;
-} ffi_call;
-
-static bool is_question(const ffi_call *call)
+static void *halve(fgi_ffi_call *call)
 {
-    if (call->extensions == NULL || call->extensions->type != 1)
-        return false;
-    ffi_metadata *metadata = ((ffi_metadata_extension *)(void *)call->extensions)->metadata;
-    metadata->version.major = 0;
-    metadata->version.minor = 1;
-    return true;
-}
-
-static void *halve(ffi_call *call)
-{
-    if (is_question(call))
+    if (fgi_ffi_is_question(call))
         return NULL;
-    const ffi_buffer *in = call->in.values[0], *out = call->out.values[0];
-    for (int64_t i = 0; i < in->dims[0]; i++)
+    const fgi_ffi_buffer *in = call->in.buffer[0], *out = call->out.buffer[0];
+    for (int64_t i = 0; i < in->dim[0]; i++)
         ((float *)out->data)[i] = ((const float *)in->data)[i] / 2;
     return NULL;
 }
@@ -186,7 +130,7 @@ static void code_of_the_user_runs(void **client)
     const float values[3] = {-2, 0.5F, 3};
     fg_error err = {0};
     void *handler = NULL;
-    void *(*function)(ffi_call *) = halve;
+    void *(*function)(fgi_ffi_call *) = halve;
     memcpy(&handler, &function, sizeof handler);
     fgt_ok(fg_client_add_handler(*client, "fgt_halve", handler, &err));
     fg_trace *trace = values_trace(*client);
@@ -214,15 +158,15 @@ static void code_of_the_user_runs(void **client)
 }
 
 /* Two results in the memory of the operands. */
-static void *double_and_negate(ffi_call *call)
+static void *double_and_negate(fgi_ffi_call *call)
 {
-    if (is_question(call))
+    if (fgi_ffi_is_question(call))
         return NULL;
     for (int r = 0; r < 2; r++) {
-        const ffi_buffer *in = call->in.values[r], *out = call->out.values[r];
+        const fgi_ffi_buffer *in = call->in.buffer[r], *out = call->out.buffer[r];
         const float *from = in->data;
         float *to = out->data;
-        for (int64_t i = 0; i < out->dims[0]; i++)
+        for (int64_t i = 0; i < out->dim[0]; i++)
             to[i] = r == 0 ? 2 * from[i] : -from[i];
     }
     return NULL;
@@ -236,7 +180,7 @@ static void results_replace_operands(void **client)
         .name = "fgt_double_and_negate", .types = types, .count = 2, .in_place = 2};
     fg_error err = {0};
     void *handler = NULL;
-    void *(*function)(ffi_call *) = double_and_negate;
+    void *(*function)(fgi_ffi_call *) = double_and_negate;
     memcpy(&handler, &function, sizeof handler);
     fgt_ok(fg_client_add_handler(*client, options.name, handler, &err));
     fg_trace *trace = values_trace(*client);

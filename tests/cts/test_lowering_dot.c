@@ -37,15 +37,29 @@ static size_t linear(const lowering_problem *p, const fg_tensor *in, fg_tensor *
     return 3;
 }
 
-#define SWAP(label, a_axis, b_axis, ...)                                                           \
+#define DOT(label, which, a_axis, b_axis, ...)                                                     \
     {                                                                                              \
-        .name = (label), .rule = "swapped-matmul", .in = {__VA_ARGS__}, .in_count = 2,             \
+        .name = (label), .rule = (which), .in = {__VA_ARGS__}, .in_count = 2,                      \
         .write = contraction, .dot = {                                                             \
             .contract_count = 1,                                                                   \
             .a_contract = {a_axis},                                                                \
             .b_contract = {b_axis}                                                                 \
         }                                                                                          \
     }
+#define SWAP(label, ...)  DOT(label, "swapped-matmul", __VA_ARGS__)
+#define SMALL(label, ...) DOT(label, "small-matmul", __VA_ARGS__)
+
+/* Rows to which their rule applies, and rows to which it does not. */
+static void check_rows(const lowering_problem *rows, size_t count, lowering_problem *same,
+                       size_t same_count)
+{
+    for (size_t i = 0; i < count; i++)
+        lowering_check(&rows[i]);
+    for (size_t i = 0; i < same_count; i++) {
+        same[i].is_same = true;
+        lowering_check(&same[i]);
+    }
+}
 
 static void transposed_matrices(void **state)
 {
@@ -68,12 +82,7 @@ static void transposed_matrices(void **state)
         SWAP("f64", 1, 1, {FG_F64, 2, {16, 160}}, {FG_F64, 2, {256, 160}}),
     };
     (void)state;
-    for (size_t i = 0; i < sizeof swapped / sizeof swapped[0]; i++)
-        lowering_check(&swapped[i]);
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
-        same[i].is_same = true;
-        lowering_check(&same[i]);
-    }
+    check_rows(swapped, sizeof swapped / sizeof swapped[0], same, sizeof same / sizeof same[0]);
 }
 
 /* The backend would swap the operands back if it saw the transpose next to the matmul. */
@@ -112,16 +121,6 @@ static void transposed_matrices_stay_swapped(void **state)
 
 /* ---- small matmuls --------------------------------------------------------------------------- */
 
-#define SMALL(label, a_axis, b_axis, ...)                                                          \
-    {                                                                                              \
-        .name = (label), .rule = "small-matmul", .in = {__VA_ARGS__}, .in_count = 2,               \
-        .write = contraction, .dot = {                                                             \
-            .contract_count = 1,                                                                   \
-            .a_contract = {a_axis},                                                                \
-            .b_contract = {b_axis}                                                                 \
-        }                                                                                          \
-    }
-
 static void small_matrices(void **state)
 {
     const lowering_problem small[] = {
@@ -146,12 +145,7 @@ static void small_matrices(void **state)
         SMALL("f64", 1, 0, {FG_F64, 2, {16, 16}}, {FG_F64, 2, {16, 16}}),
     };
     (void)state;
-    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
-        lowering_check(&small[i]);
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
-        same[i].is_same = true;
-        lowering_check(&same[i]);
-    }
+    check_rows(small, sizeof small / sizeof small[0], same, sizeof same / sizeof same[0]);
 }
 
 /* ---- selection of lowerings ------------------------------------------------------------------ */

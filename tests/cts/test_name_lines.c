@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "fakepjrt/fake_control.h"
+#include "fake_tpu.h"
 #include "trace/trace.h"
 #include "train/state/metrics.h"
 
@@ -60,19 +60,14 @@ static int go_there(void **state)
     write_npy("images.npy", "12, 16, 16, 3", ROWS * SIDE * SIDE * 3, 0.5F);
     write_npy("masks.npy", "12, 16, 16", ROWS * SIDE * SIDE, 1);
     fgt_ok(fgi_file_read(FGT_SOURCE_DIR "/docs/reference/names.md", 1 << 20, &page, &size, &err));
-    /* what the plugin shows as the optimized form of any program */
-    assert_int_equal(
-        system("gunzip -c " FGT_SOURCE_DIR "/tests/golden/plan/mlp_x8.pb.gz >program.pb"), 0);
-    assert_int_equal(setenv("FAKEPJRT_HLO", "program.pb", 1), 0);
-    assert_int_equal(setenv("FAKEPJRT", "platform=2", 1), 0);
-    return setenv("FULGURITE_PLUGIN", FAKE_PATH, 1);
+    return fake_tpu_begin();
 }
 
 static int leave(void **state)
 {
     (void)state;
     fgi_free(page);
-    return unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT") + unsetenv("FAKEPJRT_HLO");
+    return fake_tpu_end();
 }
 
 /* ---- lines of the program -------------------------------------------------------------------- */

@@ -398,21 +398,28 @@ static void stopped_many_times(void **state)
     }
 }
 
+/* Ends a run after `count` batches. The resumed run takes the other `rest`, and both are like the
+ * whole run. */
+static void check_resumed(int which, int count, fg_status end, const char *from, int64_t rest)
+{
+    fg_error err = {0};
+    recorder *r = calloc(1, sizeof *r);
+    const char *folder = fgt_temp_folder();
+    *r = (recorder){.at_event = "batch_end", .at_count = count, .status = end};
+    assert_int_equal(fit(&kinds[which], folder, NULL, r, &err), end);
+    *r = (recorder){0};
+    fgt_ok(fit(&kinds[which], folder, from, r, &err));
+    assert_int_equal(recorder_count(r, "batch_end"), rest);
+    assert_same_run(whole[which], folder, kinds[which].name);
+    free(r);
+}
+
 /* The validation that is due there, which the resumed run begins with, is logged before the metrics
  * of training, as without a stop. */
 static void stopped_at_the_last_step(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    recorder *r = calloc(1, sizeof *r);
-    const char *folder = fgt_temp_folder();
-    *r = (recorder){.at_event = "batch_end", .at_count = STEPS, .status = FG_ESTOPPED};
-    assert_int_equal(fit(&kinds[2], folder, NULL, r, &err), FG_ESTOPPED);
-    *r = (recorder){0};
-    fgt_ok(fit(&kinds[2], folder, "last", r, &err));
-    assert_int_equal(recorder_count(r, "batch_end"), 0);
-    assert_same_run(whole[2], folder, kinds[2].name);
-    free(r);
+    check_resumed(2, STEPS, FG_ESTOPPED, "last", 0);
 }
 
 /* An error of a callback ends the run like a stop: the state is saved, and the resumed run equals
@@ -443,16 +450,7 @@ static void failed_anywhere(void **state)
 static void failed_between_checkpoints(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    recorder *r = calloc(1, sizeof *r);
-    const char *folder = fgt_temp_folder();
-    *r = (recorder){.at_event = "batch_end", .at_count = 22, .status = FG_EIO};
-    assert_int_equal(fit(&kinds[1], folder, NULL, r, &err), FG_EIO);
-    *r = (recorder){0};
-    fgt_ok(fit(&kinds[1], folder, "auto", r, &err));
-    assert_int_equal(recorder_count(r, "batch_end"), 3 * EPOCH - 22);
-    assert_same_run(whole[1], folder, kinds[1].name);
-    free(r);
+    check_resumed(1, 22, FG_EIO, "auto", 3 * EPOCH - 22);
 }
 
 /* Resumes from best instead of last; here, best is from the first validation. The run continues
