@@ -375,11 +375,12 @@ static void the_report_of_a_killed_run(void **state)
         "fit -q --trainer.run_dir=run --trainer.batch_size=4 --trainer.log_every=1 "
         "--trainer.ckpt_every_steps=5 " EFFECTS_NPY;
     char command[2048];
-    (void)snprintf(command, sizeof command,
-                   "fulgurite %s --trainer.max_epochs=100000000 >/dev/null 2>&1 & pid=$!; "
-                   "for i in $(seq 600); do [ -s run/report.json ] && [ -e run/checkpoints/last ] "
-                   "&& break; sleep 0.05; done; kill -9 $pid; wait $pid",
-                   arguments);
+    (void)snprintf(
+        command, sizeof command,
+        "fulgurite %s --trainer.max_epochs=100000000 >/dev/null 2>&1 & pid=$!; "
+        "for i in $(seq 6000); do [ -s run/report.json ] && "
+        "[ -e run/checkpoints/last ] && break; sleep 0.05; done; kill -9 $pid; wait $pid",
+        arguments);
     (void)shell(folder, command);
     json_t *root = json_loads(file_text(folder, "run/report.json"), 0, NULL);
     assert_string_equal(json_string_value(json_object_get(root, "state")), "running");
@@ -404,19 +405,22 @@ static void the_report_of_a_killed_run(void **state)
 
 /* ---- following a run ------------------------------------------------------------------------- */
 
-/* Starts a fit and follows it, beginning with its first metrics; half a second later, `then` is
- * done to it, as $pid. The exit status is that of `report`; its output is in `out` and `err`. */
+/* Starts a fit and follows it, beginning with its first metrics; when it has shown some and more
+ * have come, `then` is done to it, as $pid. The exit status is that of `report`; its output is in
+ * `out` and `err`. */
 static void follow(int status, const char *folder, const char *arguments, const char *then)
 {
     char command[2048];
-    (void)snprintf(command, sizeof command,
-                   "rm -rf run; fulgurite fit -q --trainer.run_dir=run --trainer.batch_size=4 "
-                   "--trainer.log_every=100 %s " EFFECTS_NPY ">/dev/null 2>&1 & pid=$!; "
-                   "for i in $(seq 600); do [ -s run/metrics.jsonl ] && break; sleep 0.05; done; "
-                   "wc -l <run/metrics.jsonl >before; (sleep 0.5; %s) & "
-                   "timeout 60 fulgurite report run --follow >out 2>err; status=$?; wait; "
-                   "exit $status",
-                   arguments, then);
+    (void)snprintf(
+        command, sizeof command,
+        "rm -rf run; fulgurite fit -q --trainer.run_dir=run --trainer.batch_size=4 "
+        "--trainer.log_every=100 %s " EFFECTS_NPY ">/dev/null 2>&1 & pid=$!; "
+        "for i in $(seq 6000); do [ -s run/metrics.jsonl ] && break; sleep 0.05; done; "
+        "wc -l <run/metrics.jsonl >before; (for i in $(seq 6000); do [ -s out ] && "
+        "[ $(wc -l <run/metrics.jsonl) -gt $(cat before) ] && break; sleep 0.05; "
+        "done; %s) & timeout 600 fulgurite report run --follow >out 2>err; status=$?; wait; "
+        "exit $status",
+        arguments, then);
     const int found = shell(folder, command);
     if (found != status)
         fail_msg("report --follow, %s: %d instead of %d", then, found, status);

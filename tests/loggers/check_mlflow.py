@@ -17,30 +17,28 @@ os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true", USER="so
 for name in ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME", "MLFLOW_RUN_NAME"):
     os.environ.pop(name, None)
 
-# MLflow's server as its command starts it, in one process: the command's own needs its user interface.
+# MLflow's server as its command starts it, in one process: the command's own needs its user interface. It listens on
+# a socket that the test has held from the beginning, so that no other program gets the port before it starts.
 SERVE = """import os, sys
 os.environ.update(_MLFLOW_SERVER_FILE_STORE="sqlite:///" + sys.argv[1], _MLFLOW_SERVER_ARTIFACT_ROOT=sys.argv[2])
 from mlflow.server import app
-from werkzeug.serving import run_simple
-run_simple("127.0.0.1", int(sys.argv[3]), app, threaded=True)"""
+from werkzeug.serving import make_server
+server = make_server("127.0.0.1", 0, app, threaded=True, fd=int(sys.argv[3]))
+server.socket.listen()
+server.serve_forever()"""
 
 
 FITS = []  # processes, to be killed at the end
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def start_server(port):
+def start_server(bound, uri):
     log = open(os.path.join(WORK, "server.log"), "a", encoding="utf-8")
     process = subprocess.Popen([sys.executable, "-c", SERVE, os.path.join(WORK, "mlflow.db"),
-                                os.path.join(WORK, "artifacts"), str(port)], stdout=log, stderr=log)
+                                os.path.join(WORK, "artifacts"), str(bound.fileno())],
+                               stdout=log, stderr=log, pass_fds=[bound.fileno()])
     for _ in range(6000):
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10).close()
+            urllib.request.urlopen(f"{uri}/health", timeout=10).close()
             return process
         except OSError:
             assert process.poll() is None, open(os.path.join(WORK, "server.log"), encoding="utf-8").read()
@@ -49,7 +47,9 @@ def start_server(port):
 
 
 def fit(run, uri, *more):
+    """With a large model: a small one logs more values while a server starts slowly than the logger keeps."""
     return [PROGRAM, "fit", "examples/digits_mlp.yaml", "--trainer.accelerator=cpu", "--trainer.log_every=25",
+            "--model.hidden=[1024, 512]",
             f"--trainer.loggers=[csv, jsonl, mlflow: {{uri: {uri}, experiment: digits ä}}]",
             f"--trainer.run_dir={os.path.join(WORK, run)}", *more]
 
@@ -101,8 +101,8 @@ def check_run(client, run, state):
         run_id = json.load(file)["run_id"]
     found = client.get_run(run_id)
     assert found.info.status == state and found.info.run_name == run, found.info
-    assert found.data.params["optimizer.lr"] == "0.003" and found.data.params["model.hidden"] == "[128, 64]", found.data
-    assert found.data.tags["mlflow.user"] == "somebody" and "hidden: [128, 64]" in found.data.tags["mlflow.note.content"]
+    assert found.data.params["optimizer.lr"] == "0.003" and found.data.params["model.hidden"] == "[1024, 512]", found.data
+    assert found.data.tags["mlflow.user"] == "somebody" and "hidden: [1024, 512]" in found.data.tags["mlflow.note.content"]
     values = expected(run)
     assert sorted(found.data.metrics) == sorted(values), (found.data.metrics, sorted(values))
     for name, wanted in values.items():
@@ -155,8 +155,9 @@ def main():
     from mlflow import MlflowClient
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
-    port = free_port()
-    uri = f"http://127.0.0.1:{port}"
+    bound = socket.socket()  # connections are refused until the server listens
+    bound.bind(("127.0.0.1", 0))
+    uri = f"http://127.0.0.1:{bound.getsockname()[1]}"
     server = None
     try:
         # no server: the fit continues, and reports it
@@ -165,7 +166,7 @@ def main():
                          alone.stderr), alone.stderr
         assert re.search(r"\d+ values could not be sent to http", alone.stderr), alone.stderr
         late = run_until("late", uri, 50)
-        server = start_server(port)
+        server = start_server(bound, uri)
         client = MlflowClient(uri)
         client.search_experiments()  # the first request, for which it creates its database
         end(late, signal.SIGINT)
