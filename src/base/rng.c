@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "base/hash.h"
-
-#define INLINED static inline __attribute__((always_inline))
+#include "base/processor.h"
 
 static uint32_t rotate_left(uint32_t x, int bits) { return (x << bits) | (x >> (32 - bits)); }
 
@@ -181,19 +180,6 @@ uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
  * instructions. */
 enum { LANES = 16 };
 typedef uint32_t lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
-
-/* Functions are compiled again with them. */
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX2    (__builtin_cpu_supports("avx2") != 0)
-#define WITH_AVX2   __attribute__((target("avx2")))
-#define HAS_AVX512  (__builtin_cpu_supports("avx512f") != 0)
-#define WITH_AVX512 __attribute__((target("avx512f")))
-#else
-#define HAS_AVX2   false
-#define HAS_AVX512 false
-#define WITH_AVX2
-#define WITH_AVX512
-#endif
 
 INLINED void mix(lanes *x0, lanes *x1, int bits)
 {

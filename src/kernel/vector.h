@@ -1,5 +1,4 @@
-/* vector.h - vectors of floats, which the compiler maps to the available instructions. A function
- * that uses them is written once, INLINED, and compiled twice: for every processor, and WITH_AVX2.
+/* vector.h - vectors of floats, which the compiler maps to the available instructions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_KERNEL_VECTOR_H
@@ -7,14 +6,7 @@
 
 #include <stdint.h>
 
-#define INLINED static inline __attribute__((always_inline))
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX2  (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-#define WITH_AVX2 __attribute__((target("avx2,fma")))
-#else
-#define HAS_AVX2 false
-#define WITH_AVX2
-#endif
+#include "base/processor.h"
 
 /* For a loop whose iterations are independent, also where they read and write the same memory. */
 #ifdef __clang__

@@ -559,9 +559,11 @@ static bool make_updates(updates *all, size_t most)
     all->of = fgi_calloc(most, sizeof *all->of);
     all->at = fgi_calloc(most, sizeof *all->at);
     all->p = fgi_calloc(3 * most, sizeof *all->p);
+    if (all->of == NULL || all->at == NULL || all->p == NULL)
+        return false;
     all->gradient = all->p + most;
     all->now = all->p + 2 * most;
-    return all->of != NULL && all->at != NULL && all->p != NULL;
+    return true;
 }
 
 static void free_updates(updates *all)

@@ -25,6 +25,7 @@
 #include "base/timeline.h"
 #include "log/logger.h"
 #include "profile/profile_files.h"
+#include "train/progress/progress.h"
 #include "train/trainer.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */
@@ -56,6 +57,12 @@ static fg_status notify(fg_trainer *trainer, fgi_event_kind kind, fg_error *err)
 
 /* ---- validation and saving ------------------------------------------------------------------- */
 
+/* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
+static bool has_more(const fg_trainer *trainer)
+{
+    return !is_over(trainer) || epoch_is_over(trainer);
+}
+
 /* Whether which states are saved may depend on the time: training does not return to one, and no
  * other process saves its part. */
 static bool saves_may_wait(const fg_trainer *trainer)
@@ -65,7 +72,19 @@ static bool saves_may_wait(const fg_trainer *trainer)
            fg_client_info_of(trainer->client)->process_count == 1;
 }
 
-/* Starts saving this state unless it is saved already; may_wait: now or within a second. */
+/* Saves the state now, within a second, or not at all, which is said once. */
+static fg_status offer(fg_trainer *trainer, fgi_rank rank, fg_error *err)
+{
+    const bool has_said = trainer->saver->has_skipped;
+    FGI_TRY(fgi_saver_offer(trainer->saver, rank, err));
+    if (trainer->saver->has_skipped && !has_said && has_more(trainer))
+        fgi_progress_say(trainer->progress,
+                         "not every epoch is saved, because they end less than a second after the "
+                         "last save began; trainer.ckpt_every_epochs=1 saves each");
+    return FG_OK;
+}
+
+/* Starts saving this state unless it is saved already; may_wait: now, within a second, or not. */
 static fg_status save(fg_trainer *trainer, fgi_rank rank, bool may_wait, fg_error *err)
 {
     trainer->saver->is_requested = false;
@@ -77,7 +96,7 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, bool may_wait, fg_erro
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
-    return may_wait && saves_may_wait(trainer) ? fgi_saver_offer(trainer->saver, rank, err)
+    return may_wait && saves_may_wait(trainer) ? offer(trainer, rank, err)
                                                : fgi_saver_begin(trainer->saver, err);
 }
 
@@ -495,12 +514,6 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     if (trainer->call.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
     return fgi_saver_finish(trainer->saver, err);
-}
-
-/* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
-static bool has_more(const fg_trainer *trainer)
-{
-    return !is_over(trainer) || epoch_is_over(trainer);
 }
 
 /* Whether the run was complete before this call: no step, validation or log line is missing.

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/print.h"
 #include "train/progress/progress.h"
 #include "train/trainer.h"
@@ -85,7 +84,6 @@ static void say(const fg_trainer *trainer, double launch_s, double step_s, bool 
                        "%.0f us%s)",
                        trainer->launch_steps, launch_s * 1e6, step_s * 1e6,
                        is_short ? "; the rest of the run is shorter than compiling" : "");
-    fgi_log(FG_LOG_INFO, "%s", line);
     fgi_progress_say(trainer->progress, line);
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "data/dataset.h"
@@ -393,7 +392,6 @@ static fg_status load_resident(const fg_trainer *trainer, fgi_stage *stage, fg_e
                        "uploads every batch",
                        fg_dataset_count(spec->dataset), fgi_stage_noun(stage->kind),
                        fgi_bytes_words((double)fgi_resident_bytes(spec->dataset)));
-    fgi_log(FG_LOG_INFO, "%s", line);
     fgi_progress_say(trainer->progress, line);
     return FG_OK;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_mlflow.py PROGRAM WORK: trains with the logger mlflow and MLflow's tracking server, kills the run and
-resumes it, and reads it with MLflow's client. Also without a server, with one that starts late, and with one that hangs."""
+resumes it, and reads it with MLflow's client. Also without a server, with one that starts late, and with one that
+hangs."""
 import json
 import os
 import re
@@ -101,8 +102,9 @@ def check_run(client, run, state):
         run_id = json.load(file)["run_id"]
     found = client.get_run(run_id)
     assert found.info.status == state and found.info.run_name == run, found.info
-    assert found.data.params["optimizer.lr"] == "0.003" and found.data.params["model.hidden"] == "[1024, 512]", found.data
-    assert found.data.tags["mlflow.user"] == "somebody" and "hidden: [1024, 512]" in found.data.tags["mlflow.note.content"]
+    params, tags = found.data.params, found.data.tags
+    assert params["optimizer.lr"] == "0.003" and params["model.hidden"] == "[1024, 512]", params
+    assert tags["mlflow.user"] == "somebody" and "hidden: [1024, 512]" in tags["mlflow.note.content"], tags
     values = expected(run)
     assert sorted(found.data.metrics) == sorted(values), (found.data.metrics, sorted(values))
     for name, wanted in values.items():

@@ -102,17 +102,31 @@ static const struct {
     fg_trainer_checkpoints o;
     const char *action; /* on_divergence [stop] */
     fg_status status;
+    int said; /* how often it said that not every epoch is saved */
     const char *kept;
     int best, last;
 } rows[] = {
-    {.kept = "3 6 12", .best = 6, .last = 12}, /* that of step 6 is written at the end */
-    {.story = {.over_at = 8, .written_from = 9}, .kept = "3 6 12", .best = 6, .last = 12},
+    {.said = 1, .kept = "3 6 12", .best = 6, .last = 12}, /* that of step 6 is written at the end */
+    {.story = {.over_at = 8, .written_from = 9},
+     .said = 1,
+     .kept = "3 6 12",
+     .best = 6,
+     .last = 12},
     {.story.stop_at = 8, .status = FG_ESTOPPED, .kept = "3 6 8", .best = 6, .last = 8},
     {.story.fail_at = 8, .status = FG_EDEVICE, .kept = "3 6", .best = 6, .last = 6},
-    {.story = {.request_at = 8, .written_from = 9}, .kept = "3 6 8 12", .best = 6, .last = 12},
+    {.story = {.request_at = 8, .written_from = 9},
+     .said = 1,
+     .kept = "3 6 8 12",
+     .best = 6,
+     .last = 12},
     {.o.ckpt_every_epochs = FG_NONE, .kept = "3 6 12", .best = 6, .last = 12},
     {.story.written_from = 1, .o.ckpt_every_epochs = 1, .kept = "3 6 9 12", .best = 6, .last = 12},
-    {.story.written_from = 1, .o.save_top_k = 2, .kept = "3 6 12", .best = 6, .last = 12},
+    {.story.written_from = 1,
+     .o.save_top_k = 2,
+     .said = 1,
+     .kept = "3 6 12",
+     .best = 6,
+     .last = 12},
     {.story = {.written_from = 1, .is_plain = true},
      .o.wait_for_saves = true,
      .kept = "3 6 9 12",
@@ -124,6 +138,13 @@ static const struct {
      .best = 6,
      .last = 12},
 };
+
+static void count_skipped(void *self, fg_log_level level, const char *text)
+{
+    int *count = self;
+    *count +=
+        level == FG_LOG_INFO && strstr(text, "trainer.ckpt_every_epochs=1 saves each") != NULL;
+}
 
 static void what_waits_is_written_in_time(void **state)
 {
@@ -139,11 +160,15 @@ static void what_waits_is_written_in_time(void **state)
         o.checkpoints.run_dir = folder;
         o.checkpoints.keep_checkpoints = FG_NONE;
         story s = rows[i].story;
+        int said = 0;
+        fg_log_set(count_skipped, &said);
         s.trainer = toy_trainer(client, &o);
         fgt_ok(fg_trainer_add_callback(s.trainer, &ops, &s, &err));
         assert_int_equal(fg_trainer_fit(s.trainer, &task, &data, &err), rows[i].status);
         fg_trainer_destroy(s.trainer);
         fake.reset();
+        fg_log_set(NULL, NULL);
+        assert_int_equal(said, rows[i].said);
         if (strcmp(kept(folder), rows[i].kept) != 0 || named(folder, "best") != rows[i].best ||
             named(folder, "last") != rows[i].last)
             fail_msg("row %zu: %s, best %d, last %d", i, kept(folder), named(folder, "best"),

@@ -568,6 +568,7 @@ void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
 
 void fgi_progress_say(fgi_progress *p, const char *line)
 {
+    fgi_log(FG_LOG_INFO, "%s", line);
     if (p == NULL)
         return;
     lock(p);

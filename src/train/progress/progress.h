@@ -36,7 +36,7 @@ fgi_span_listener fgi_progress_listener(fgi_progress *progress);
 void fgi_progress_stop(fgi_progress *progress);
 /* A batch of a validation within a fit was launched. NULL is allowed. */
 void fgi_progress_validating(fgi_progress *progress, const fg_progress *at);
-/* Prints a line that stays. NULL is allowed. */
+/* Logs a line, and prints it so that it stays. NULL: only logs it. */
 void fgi_progress_say(fgi_progress *progress, const char *line);
 /* Draws what is due, as a thread does every half second while a call runs. */
 void fgi_progress_tick(fgi_progress *progress);

@@ -36,6 +36,7 @@ void fgi_saver_reset(fgi_saver *saver)
     saver->has_given_up = false;
     saver->is_requested = false;
     saver->has_begun = false;
+    saver->has_skipped = false;
     saver->begun_ns = fgi_now_ns();
 }
 
@@ -222,8 +223,10 @@ fg_status fgi_saver_offer(fgi_saver *saver, fgi_rank rank, fg_error *err)
     const bool is_only = rank == FGI_RANK_BEST && saver->of.o->save_top_k == 1;
     const bool may_wait = is_only && is_too_soon(saver);
     fgi_snapshot *snapshot = NULL;
-    if (rank == FGI_RANK_NONE && (is_too_soon(saver) || is_writing(saver)))
+    if (rank == FGI_RANK_NONE && (is_too_soon(saver) || is_writing(saver))) {
+        saver->has_skipped = true;
         return FG_OK;
+    }
     if (may_wait)
         FGI_TRY(take(saver, &snapshot, err));
     if (is_only) {

@@ -110,6 +110,7 @@ typedef struct fgi_saver {
     bool is_ending;         /* the fit is ending, which counts failures itself */
     int64_t begun_ns;       /* when the last save, or the fit, began; monotonic */
     bool has_begun;         /* a save, in this fit */
+    bool has_skipped;       /* in this fit, a state that was offered and is not the best */
     bool is_current;        /* the current state is in the last checkpoint, or is the one to come */
     bool is_requested;      /* by a callback, since the last save */
     char last[512];         /* saved or loaded by this Trainer; "": none */

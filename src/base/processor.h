@@ -1,0 +1,23 @@
+/* processor.h - functions that are compiled a second time, for newer processors: the same INLINED
+ * function is called by one WITH_AVX2, which is used if the processor HAS_AVX2, and by another one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_BASE_PROCESSOR_H
+#define FGI_BASE_PROCESSOR_H
+
+#include <stdbool.h>
+
+#define INLINED static inline __attribute__((always_inline))
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_AVX2    (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
+#define WITH_AVX2   __attribute__((target("avx2,fma")))
+#define HAS_AVX512  (__builtin_cpu_supports("avx512f") != 0)
+#define WITH_AVX512 __attribute__((target("avx512f")))
+#else
+#define HAS_AVX2   false
+#define HAS_AVX512 false
+#define WITH_AVX2
+#define WITH_AVX512
+#endif
+
+#endif
