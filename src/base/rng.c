@@ -242,9 +242,17 @@ WITH_AVX2 static void draw_avx2(fgi_key key, uint64_t first, size_t count, bool 
     draw(key, first, count, is_normal, out);
 }
 
+WITH_AVX512 static void draw_avx512(fgi_key key, uint64_t first, size_t count, bool is_normal,
+                                    float *out)
+{
+    draw(key, first, count, is_normal, out);
+}
+
 static void draw_range(fgi_key key, uint64_t first, size_t count, bool is_normal, float *out)
 {
-    if (HAS_AVX2)
+    if (HAS_AVX512)
+        draw_avx512(key, first, count, is_normal, out);
+    else if (HAS_AVX2)
         draw_avx2(key, first, count, is_normal, out);
     else
         draw(key, first, count, is_normal, out);

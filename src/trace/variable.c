@@ -254,11 +254,13 @@ static fg_status host_value(fg_variable *variable, fg_error *err)
         return lost(variable, err);
     if (variable->host != NULL)
         return FG_OK;
-    const size_t size = fg_type_bytes(&variable->type);
-    variable->host = fgi_alloc_aligned(size > 0 ? size : 1);
+    const size_t size = fg_type_bytes(&variable->type) > 0 ? fg_type_bytes(&variable->type) : 1;
+    const bool is_zero = variable->options.init.kind == FG_INIT_ZEROS;
+    variable->host = is_zero ? fgi_calloc(size, 1) : fgi_alloc_aligned(size);
     if (variable->host == NULL)
         return fgi_no_memory(err);
-    initialise(variable, variable->host);
+    if (!is_zero)
+        initialise(variable, variable->host);
     return FG_OK;
 }
 
