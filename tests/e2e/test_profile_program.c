@@ -90,7 +90,7 @@ static void a_killed_run_leaves_no_profile(void **state)
     assert_true(is_there(folder, "run/checkpoints/last"));
     assert_false(is_there(folder, "run/profile"));
     (void)program_gives(0, folder,
-                        "fit digits.yaml -q --resume --profile --trainer.max_epochs=200 "
+                        "fit digits.yaml -q --resume --profile --trainer.max_epochs=-1 "
                         "--trainer.max_time=1s");
     json_t *root = trace_read(in_run(folder));
     trace_check_nesting(root);
