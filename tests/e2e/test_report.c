@@ -391,7 +391,7 @@ static void the_report_of_a_killed_run(void **state)
     contains(program_gives(0, folder, "report run")->out, "killed; last report after ");
     contains(program_gives(2, folder, "report run --serve=abc")->err, "expected a port from 0");
     (void)program_gives(0, folder,
-                        "fit -q --trainer.run_dir=run --resume=last "
+                        "fit -q --trainer.run_dir=run --resume=last --trainer.max_epochs=-1 "
                         "--trainer.batch_size=4 --trainer.max_time=2s " EFFECTS_NPY);
     root = json_loads(file_text(folder, "run/report.json"), 0, NULL);
     const json_t *history = json_object_get(root, "history");
