@@ -143,6 +143,13 @@ bool is_there(const char *folder, const char *name)
     return access(fgt_path(folder, name), F_OK) == 0;
 }
 
+int last_step(const char *folder)
+{
+    int step;
+    assert_int_equal(sscanf(file_text(folder, "run/checkpoints/last"), "step-%d", &step), 1);
+    return step;
+}
+
 int prepare_to_train(void)
 {
     static char cache[256];

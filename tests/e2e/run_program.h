@@ -41,6 +41,8 @@ void sleep_ms(long ms);
  * is no such file. */
 char *file_text(const char *folder, const char *name);
 bool is_there(const char *folder, const char *name);
+/* The step of the last checkpoint in folder/run; fails the test if there is none. */
+int last_step(const char *folder);
 
 /* `data:` of a configuration: the digits that are in the tree, a fifth of them for validation. */
 #define DIGITS                                                                                     \

@@ -63,15 +63,6 @@ static void await_file(const char *folder, const char *name, pid_t child)
 
 static bool is_saved(const char *folder) { return is_there(folder, "run/checkpoints/last"); }
 
-/* The step of the last checkpoint; -1: there is none. */
-static int saved(const char *folder)
-{
-    int step = -1;
-    if (is_saved(folder))
-        (void)sscanf(file_text(folder, "run/checkpoints/last"), "step-%d", &step);
-    return step;
-}
-
 /* ---- signals --------------------------------------------------------------------------------- */
 
 static void the_first_signal_saves(void **state)
@@ -91,7 +82,7 @@ static void the_first_signal_saves(void **state)
         assert_int_equal(kill(child, rows[i].number), 0);
         assert_int_equal(program_wait(child), 143);
         char stopped[96];
-        const int step = saved(folder);
+        const int step = last_step(folder);
         (void)snprintf(stopped, sizeof stopped,
                        "fulgurite fit: stopped at step %d; saved in run/checkpoints/step-%09d\n",
                        step, step);
