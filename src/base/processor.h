@@ -1,6 +1,6 @@
-/* processor.h - functions that are compiled again for newer processors: the same INLINED function is
- * called by one WITH_AVX2 or WITH_AVX512, which is used if the processor HAS_AVX2 or HAS_AVX512, and
- * by another one.
+/* processor.h - functions that are compiled again for newer processors: the same INLINED function
+ * is called by one WITH_AVX2 or WITH_AVX512, which is used if the processor HAS_AVX2 or HAS_AVX512,
+ * and by another one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_PROCESSOR_H
