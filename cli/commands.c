@@ -19,6 +19,7 @@
     ROW(cli_predict)                                                                               \
     ROW(cli_lr_find)                                                                               \
     ROW(cli_batch_find)                                                                            \
+    ROW(cli_bench)                                                                                 \
     ROW(cli_plan)                                                                                  \
     ROW(cli_pack)                                                                                  \
     ROW(cli_report)                                                                                \

@@ -165,6 +165,8 @@ static fg_status print_special(fg_recipe *recipe, const cli_run_options *o, fg_e
         return put_curves(recipe, o->out, err);
     if (o->command.kind == FG_RECIPE_PLAN)
         return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
+    if (o->command.kind == FG_RECIPE_BENCH)
+        return print_text(recipe, o->as_json ? FG_RECIPE_BENCH_JSON : FG_RECIPE_BENCH_LINES, err);
     return o->command.kind == FG_RECIPE_PREDICT ? print_text(recipe, FG_RECIPE_PREDICTIONS, err)
                                                 : FG_OK;
 }

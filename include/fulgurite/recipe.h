@@ -3,7 +3,7 @@
  *
  * A recipe is a configuration (docs/config.md), with overrides as on the command line of
  * `fulgurite`, and what to do with it (fg_recipe_kind): train, evaluate, predict, find the largest
- * batch size or a learning rate, compute the learning-rate schedule, or plan.
+ * batch size or a learning rate, compute the learning-rate schedule, plan, or measure a step.
  *
  *     fg_recipe *recipe = NULL;
  *     fg_error err = {0};
@@ -45,7 +45,8 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_FIND_BATCH = 4, /* find the largest batch that fits in the devices' memory */
     FG_RECIPE_PLAN = 5,       /* compile for `topology`, hardware that need not be available */
     FG_RECIPE_FIND_LR = 6,    /* find a learning rate by short trials (tuner.h) */
-    FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
+    FG_RECIPE_SCHEDULE = 7,   /* compute the learning rate and momentum of every step of `fit` */
+    FG_RECIPE_BENCH = 8       /* measure a training step, by operation */
 } fg_recipe_kind;
 
 /* What a fit needs. Where it continues and which steps it takes a profile of are keys:
@@ -106,6 +107,14 @@ typedef struct fg_plan_options {
     uint64_t reserved[2];
 } fg_plan_options;
 
+/* What a measurement of a step needs. */
+typedef struct fg_bench_options {
+    bool profile;  /* measure also each operation of the step                          [false] */
+    int64_t steps; /* how many are measured, after two others                             [10] */
+    int64_t rows;  /* operations that FG_RECIPE_BENCH_LINES has                           [20] */
+    uint64_t reserved[2];
+} fg_bench_options;
+
 /* What is done with a configuration, and the options of this kind; those of others are not used.
  * Strings and lists are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_command {
@@ -113,6 +122,7 @@ typedef struct fg_recipe_command {
     fg_fit_options fit;           /* FG_RECIPE_FIT; FG_RECIPE_SCHEDULE, that of such a fit */
     fg_evaluate_options evaluate; /* FG_RECIPE_VALIDATE, FG_RECIPE_TEST, FG_RECIPE_PREDICT */
     fg_plan_options plan;         /* FG_RECIPE_PLAN */
+    fg_bench_options bench;       /* FG_RECIPE_BENCH */
     uint64_t reserved[2];
 } fg_recipe_command;
 
@@ -178,7 +188,7 @@ typedef struct fg_recipe_result {
                           in the configuration */
     const char *folder;  /* of the run; NULL: none */
     const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan",
-                            "lr-find", "schedule" */
+                            "lr-find", "schedule", "bench" */
     /* Metrics, checkpoint and times of the Trainer; all 0 if no run was started */
     fg_result train;
     /* FG_RECIPE_FIND_BATCH: what was found */
@@ -209,9 +219,11 @@ typedef enum fg_recipe_text {
     FG_RECIPE_CONFIG = 2,  /* all keys of the merged configuration as YAML */
     FG_RECIPE_CONFIG_COMMENTED = 3, /* the same with explanations */
     FG_RECIPE_PREDICTIONS = 4,      /* CSV: index, predicted class and probabilities, or values */
-    FG_RECIPE_PLAN_JSON = 5, /* the plan as one JSON object {"topologies": [...]}; also after a
+    FG_RECIPE_PLAN_JSON = 5,  /* the plan as one JSON object {"topologies": [...]}; also after a
                                 failure, which it then contains */
-    FG_RECIPE_PLAN_LINES = 6 /* the same as human-readable text */
+    FG_RECIPE_PLAN_LINES = 6, /* the same as human-readable text */
+    FG_RECIPE_BENCH_JSON = 7, /* times of the step as one JSON object (docs/formats.md) */
+    FG_RECIPE_BENCH_LINES = 8 /* the same as human-readable text */
 } fg_recipe_text;
 
 /* Returns a text. *out is borrowed until the next call that returns a text of this recipe, or until

@@ -36,6 +36,17 @@ enum fgi_kernel_adam {
     FGI_KERNEL_ADAM_MOST = 5
 };
 
+/* Notes the time and its operand, u32[], while a record is on: (u32[]) -> (). */
+#define FGI_KERNEL_CLOCK "fulgurite.clock.1"
+typedef struct fgi_tick {
+    int64_t ns;
+    uint32_t mark; /* the operand */
+} fgi_tick;
+/* Starts a record; false: one is on. There is one in a process. */
+bool fgi_clock_start(fgi_tick *ticks, size_t most);
+/* Ends it, when no program runs that calls the kernel; the number of calls, may exceed `most`. */
+size_t fgi_clock_stop(void);
+
 typedef struct fgi_kernel {
     const char *name;
     void *(*run)(fgi_ffi_call *call); /* NULL, or the error of XLA's interface */
@@ -49,5 +60,6 @@ void *fgi_kernel_matmul_bt(fgi_ffi_call *call);
 void *fgi_kernel_matmul_at(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
+void *fgi_kernel_clock(fgi_ffi_call *call);
 
 #endif

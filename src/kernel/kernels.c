@@ -6,7 +6,7 @@
 const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_MATMUL, fgi_kernel_matmul},       {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
     {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at}, {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
-    {FGI_KERNEL_ADAM, fgi_kernel_adam},
+    {FGI_KERNEL_ADAM, fgi_kernel_adam},           {FGI_KERNEL_CLOCK, fgi_kernel_clock},
 };
 const size_t fgi_kernel_count = sizeof fgi_kernels / sizeof fgi_kernels[0];
 

@@ -114,6 +114,7 @@ fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_op
     build.use_spmd_partitioning = count > 1;
     build.use_shardy_partitioner = count > 1;
     build.device_assignment = &assignment;
+    build.run_backend_only = options->is_optimized;
     *out_data = NULL;
     FGI_DONE(assign_devices(&arena, client, options, count, &assignment, err));
     FGI_DONE(add_flags(&arena, options, &all, err));

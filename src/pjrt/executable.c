@@ -209,15 +209,15 @@ void fgi_executable_destroy(fgi_executable *executable)
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 static fg_status compile(fg_client *c, const char *text, size_t text_size,
-                         const unsigned char *packed, size_t packed_size, compiled *out,
-                         fg_error *err)
+                         const unsigned char *packed, size_t packed_size, bool is_optimized,
+                         compiled *out, fg_error *err)
 {
-    static const char format[] = "mlir";
+    const char *format = is_optimized ? "hlo" : "mlir";
     /* The plugin only reads the text: the field is not const because another function writes it. */
     char *code;
     memcpy(&code, &text, sizeof code);
     FGI_ARGS(PJRT_Program, program, .code = code, .code_size = text_size, .format = format,
-             .format_size = sizeof format - 1);
+             .format_size = strlen(format));
     FGI_ARGS(PJRT_Client_Compile_Args, args, .client = c->client, .program = &program,
              .compile_options = (const char *)packed, .compile_options_size = packed_size);
     FGI_ARGS(PJRT_Compile_Args, alone, .topology = c->topology, .program = &program,
@@ -256,7 +256,8 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
         fgi_timeline_end(begin, "compile", "load program", -1);
         (void)atomic_fetch_add(&c->stats.cache_hits, 1);
     } else {
-        FGI_DONE(compile(c, text, text_size, packed, packed_size, &fresh, err));
+        FGI_DONE(compile(c, text, text_size, packed, packed_size, options->is_optimized, &fresh,
+                         err));
         FGI_DONE(wrap(c, fresh, options, out, err));
         fgi_timeline_end(begin, "compile", "compile", -1);
         if (c->cache_dir)
@@ -291,6 +292,22 @@ fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, con
         fgi_client_add_compile(client, &event);
     }
     return status;
+}
+
+fg_status fgi_recompile(const fgi_executable *executable, const void *module, size_t size,
+                        const fgi_flag *flags, size_t flag_count, fgi_executable **out,
+                        fg_error *err)
+{
+    const fgi_executable *e = executable;
+    const fgi_compile_options options = {.device_count = e->device_count,
+                                         .device_index = e->device_index,
+                                         .flags = flags,
+                                         .flag_count = flag_count,
+                                         .out_types = e->out_types,
+                                         .out_shardings = e->out_shardings,
+                                         .out_count = e->out_count,
+                                         .is_optimized = true};
+    return fgi_compile(e->client, module, size, NULL, 0, &options, out, err);
 }
 
 /* ---- serialized programs --------------------------------------------------------------------- */

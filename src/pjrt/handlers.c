@@ -66,6 +66,8 @@ void fgi_client_add_kernels(fg_client *client)
                                                     address_of(&fgi_kernels[i]), NULL) == FG_OK;
 }
 
+bool fgi_client_has_clock(const fg_client *client) { return client->has_kernels; }
+
 bool fgi_client_has_kernels(const fg_client *client)
 {
     return client != NULL && client->has_kernels && client->info.device_count == 1;

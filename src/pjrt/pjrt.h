@@ -53,6 +53,7 @@ typedef struct fgi_compile_options {
     const fgi_sharding *out_shardings; /* as in the program text; NULL: all replicated */
     size_t out_count;
     const fg_compile_event *event; /* to be listed, without its time; NULL: "program" */
+    bool is_optimized; /* the text is a serialized HloModuleProto that needs no optimization */
 } fgi_compile_options;
 
 /* A compiled program, ready to run on its devices. Reference counted; thread-safe. */
@@ -90,6 +91,11 @@ fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_r
  * FG_EUNSUPPORTED, FG_ENOMEM. */
 fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_data,
                                    size_t *out_size, fg_error *err);
+/* Compiles another form of the optimized program, with the same arguments and results: a serialized
+ * HloModuleProto. Errors: those of fgi_compile. */
+fg_status fgi_recompile(const fgi_executable *executable, const void *module, size_t size,
+                        const fgi_flag *flags, size_t flag_count, fgi_executable **out,
+                        fg_error *err);
 /* The fingerprint of the program, the same for equal programs and compilers, in hexadecimal; false,
  * with "", if the plugin does not provide one. */
 enum { FGI_FINGERPRINT_MAX = 129 };
@@ -182,6 +188,8 @@ const char *fgi_client_plain(const fg_client *client);
 /* Whether programs of the client may call kernels (src/kernel); of one device, because operands
  * would be gathered from several. client may be NULL: no. */
 bool fgi_client_has_kernels(const fg_client *client);
+/* Whether its programs may call the kernel that notes the time. */
+bool fgi_client_has_clock(const fg_client *client);
 /* How the platform computes matmuls and convolutions of a dtype. */
 typedef enum fgi_support {
     FGI_NATIVE,

@@ -285,10 +285,10 @@ int64_t fg_plan_saturation_batch(const int64_t *batches, const double *cycles, s
 
 /* The user's line of an operation: from its metadata, or from the module's table of stack frames.
  */
-static const char *place_of(const fgi_plan_walk *w, const fgi_hlo_op *op, int *line)
+static const char *place_of(const fgi_hlo_index *index, const fgi_hlo_op *op, int *line)
 {
     const Fgi__Hlo__Place *place = op->place;
-    const Fgi__Hlo__StackFrames *frames = w->index.hlo->module->frames;
+    const Fgi__Hlo__StackFrames *frames = index->hlo->module->frames;
     *line = 0;
     if (place == NULL)
         return NULL;
@@ -308,30 +308,49 @@ static const char *place_of(const fgi_plan_walk *w, const fgi_hlo_op *op, int *l
     return frames->file[location->file - 1];
 }
 
-/* Whether our emitter wrote it. Operations added by the compiler have no name, or that of an
- * argument and no location. */
-static bool has_name(const fgi_plan_walk *w, const fgi_hlo_op *op)
+bool fgi_hlo_has_name(const fgi_hlo_index *index, const fgi_hlo_op *op)
 {
     int line;
     const char *name = op->place != NULL ? op->place->op_name : "";
-    return strchr(name, '/') != NULL || (name[0] != '\0' && place_of(w, op, &line) != NULL);
+    return strchr(name, '/') != NULL || (name[0] != '\0' && place_of(index, op, &line) != NULL);
 }
 
 /* The operation whose layer an instruction belongs to: an instruction that the compiler added
  * belongs to the one that uses its result, or whose result it stores. */
-static const fgi_hlo_op *named(const fgi_plan_walk *w, const fgi_hlo_op *op)
+static const fgi_hlo_op *named(const fgi_hlo_index *index, const fgi_hlo_op *op)
 {
     const fgi_hlo_op *at = op;
-    for (int i = 0; i < NAMELESS_MAX && at != NULL && !has_name(w, at); i++) {
-        const fgi_hlo_entry *entry = fgi_hlo_find(&w->index, at->id);
+    for (int i = 0; i < NAMELESS_MAX && at != NULL && !fgi_hlo_has_name(index, at); i++) {
+        const fgi_hlo_entry *entry = fgi_hlo_find(index, at->id);
         at = entry != NULL ? entry->user : NULL;
     }
-    if (at != NULL && has_name(w, at))
+    if (at != NULL && fgi_hlo_has_name(index, at))
         return at;
     at = op;
-    for (int i = 0; i < NAMELESS_MAX && at != NULL && !has_name(w, at); i++)
-        at = fgi_hlo_in(&w->index, at, 0);
-    return at != NULL && has_name(w, at) ? at : op;
+    for (int i = 0; i < NAMELESS_MAX && at != NULL && !fgi_hlo_has_name(index, at); i++)
+        at = fgi_hlo_in(index, at, 0);
+    return at != NULL && fgi_hlo_has_name(index, at) ? at : op;
+}
+
+const fgi_hlo_op *fgi_hlo_layer(const fgi_hlo_index *index, const fgi_hlo_op *op, char *name,
+                                size_t size, const char **file, int *line)
+{
+    const fgi_hlo_op *from = named(index, op);
+    const char *path = fgi_hlo_has_name(index, from) ? from->place->op_name : "";
+    int end = (int)strlen(path);
+    *file = place_of(index, from, line);
+    if (path[0] ==
+        '(') /* several operations merged by the compiler, "(fc1/sum:fc2/sum)": the first one */
+        end = (int)strcspn(++path, ":)");
+    while (end > 0 && path[end] != '/')
+        end--;
+    if (end > 0)
+        (void)snprintf(name, size, "%.*s", end, path);
+    else if (*file != NULL)
+        (void)snprintf(name, size, "%s:%d", *file, *line);
+    else
+        (void)snprintf(name, size, "elsewhere");
+    return from;
 }
 
 static fgi_plan_layer *add_layer(fgi_plan_walk *w, const char *name, const char *file, int line)
@@ -356,21 +375,10 @@ static fgi_plan_layer *add_layer(fgi_plan_walk *w, const char *name, const char 
 
 static fgi_plan_layer *layer_of(fgi_plan_walk *w, const fgi_hlo_op *op)
 {
-    char name[512] = "elsewhere";
+    char name[512];
     int line;
-    const fgi_hlo_op *from = named(w, op);
-    const char *file = place_of(w, from, &line);
-    const char *path = has_name(w, from) ? from->place->op_name : "";
-    int end = (int)strlen(path);
-    if (path[0] ==
-        '(') /* several operations merged by the compiler, "(fc1/sum:fc2/sum)": the first one */
-        end = (int)strcspn(++path, ":)");
-    while (end > 0 && path[end] != '/')
-        end--;
-    if (end > 0)
-        (void)snprintf(name, sizeof name, "%.*s", end, path);
-    else if (file != NULL)
-        (void)snprintf(name, sizeof name, "%s:%d", file, line);
+    const char *file;
+    (void)fgi_hlo_layer(&w->index, op, name, sizeof name, &file, &line);
     return add_layer(w, name, file, line);
 }
 

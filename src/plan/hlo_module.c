@@ -210,8 +210,10 @@ static void count_parameters(const fgi_hlo *hlo, fgi_hlo_counts *out)
 }
 
 /* From the numbers of elements m k, k n and m n. */
-static double kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op)
+double fgi_hlo_kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op)
 {
+    if (!starts(op->target, FGI_KERNEL_MATMUL_PREFIX))
+        return 0;
     double squared = (double)fgi_hlo_bytes(op->shape) / sizeof(float);
     for (size_t i = 0; i < op->n_operand; i++) {
         const fgi_hlo_op *operand = fgi_hlo_operand(in, op, i);
@@ -234,8 +236,7 @@ static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_h
         return;
     const fgi_hlo_op *first = fgi_hlo_operand(in, op, 0);
     const fg_dtype dtype = first != NULL ? fgi_hlo_dtype(first->shape) : FG_DTYPE_NONE;
-    if (starts(op->target, FGI_KERNEL_MATMUL_PREFIX))
-        out->kernel_flops += kernel_flops(in, op);
+    out->kernel_flops += fgi_hlo_kernel_flops(in, op);
     if (matmul == FGI_HLO_DOT)
         out->dots[dtype]++;
     else

@@ -10,6 +10,7 @@
 typedef Fgi__Hlo__Shape fgi_hlo_shape;
 typedef Fgi__Hlo__Instruction fgi_hlo_op;
 typedef Fgi__Hlo__Computation fgi_hlo_computation;
+typedef Fgi__Hlo__Module fgi_hlo_module;
 
 struct fgi_hlo {
     Fgi__Hlo__ModuleWithConfig *whole;
@@ -26,6 +27,8 @@ int64_t fgi_hlo_bytes(const fgi_hlo_shape *shape);
 const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_op *op,
                                   size_t index);
 
+/* Arithmetic of a matmul by a kernel of src/kernel; 0: it is none. */
+double fgi_hlo_kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op);
 typedef enum fgi_hlo_matmul { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_matmul;
 fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op);
 /* Whether it is a collective between devices, or the start of one. */

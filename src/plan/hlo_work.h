@@ -79,6 +79,17 @@ void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out);
 /* The trip count of a loop, from its counter: initial value, increment and bound. -1: not known. */
 int64_t fgi_hlo_trips(const fgi_hlo_index *index, const fgi_hlo_op *loop);
 
+/* ---- where an instruction comes from (analysis.c) -------------------------------------------- */
+
+/* Whether our emitter wrote it, in a module or on a line of the user. Operations added by the
+ * compiler have no name, or that of an argument and no location. */
+bool fgi_hlo_has_name(const fgi_hlo_index *index, const fgi_hlo_op *op);
+/* Its layer: a module, "train.c:31" outside modules, or "elsewhere"; and the user's file and line,
+ * NULL: not known. Returns the instruction that it belongs to: one that the compiler added belongs
+ * to its user. */
+const fgi_hlo_op *fgi_hlo_layer(const fgi_hlo_index *index, const fgi_hlo_op *op, char *name,
+                                size_t size, const char **file, int *line);
+
 /* ---- the walk over a program (analysis.c) ---------------------------------------------------- */
 
 typedef struct fgi_plan_walk {

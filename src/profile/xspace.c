@@ -198,6 +198,67 @@ static bool has_plane(const Space *space, const char *name)
     return i < space->n_planes;
 }
 
+/* ---- operations of the devices --------------------------------------------------------------- */
+
+static const char *stat_name_of(const Plane *plane, int64_t id)
+{
+    for (size_t i = 0; i < plane->n_stat_metadata; i++)
+        if (plane->stat_metadata[i]->key == id && plane->stat_metadata[i]->value != NULL)
+            return plane->stat_metadata[i]->value->name;
+    return "";
+}
+
+/* The profiler of GPUs annotates each kernel with the instruction; NULL: this is none. */
+static const char *annotation(const Plane *plane, const Event *event)
+{
+    for (size_t i = 0; i < event->n_stats; i++) {
+        const Stat *stat = event->stats[i];
+        if (strcmp(stat_name_of(plane, stat->metadata_id), "hlo_op") == 0)
+            return stat->text[0] != '\0' ? stat->text
+                                         : stat_name_of(plane, (int64_t)stat->reference);
+    }
+    return NULL;
+}
+
+/* That of TPUs has a line of instructions. */
+static const char *instruction_of(const Plane *plane, const Line *line, const Event *event)
+{
+    if (strcmp(line->name, "XLA Ops") != 0)
+        return annotation(plane, event);
+    for (size_t i = 0; i < plane->n_event_metadata; i++)
+        if (plane->event_metadata[i]->key == event->metadata_id &&
+            plane->event_metadata[i]->value != NULL) {
+            const Fgi__Xplane__EventMetadata *about = plane->event_metadata[i]->value;
+            return about->display_name[0] != '\0' ? about->display_name : about->name;
+        }
+    return NULL;
+}
+
+fg_status fgi_xspace_read(const unsigned char *plugin, size_t size, fgi_xspace_op_fn *take,
+                          void *self, fg_error *err)
+{
+    bool has_failed = false;
+    ProtobufCAllocator allocator = {
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &has_failed};
+    Space *space;
+    FGI_TRY(read_plugin(plugin, size, &allocator, &space, err));
+    for (size_t p = 0; p < space->n_planes; p++) {
+        const Plane *plane = space->planes[p];
+        if (strncmp(plane->name, "/device:", strlen("/device:")) != 0)
+            continue;
+        for (size_t l = 0; l < plane->n_lines; l++)
+            for (size_t e = 0; e < plane->lines[l]->n_events; e++) {
+                const Event *event = plane->lines[l]->events[e];
+                const char *name = instruction_of(plane, plane->lines[l], event);
+                const int64_t begin = plane->lines[l]->timestamp_ns + event->offset_ps / 1000;
+                if (name != NULL)
+                    take(self, name, begin, begin + event->duration_ps / 1000);
+            }
+    }
+    fgi__xplane__space__free_unpacked(space, &allocator);
+    return FG_OK;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static fg_status pack(const Space *space, fgi_buf *out, fg_error *err)

@@ -16,6 +16,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
+#include "plan/bench.h"
 #include "report/reports.h"
 #include "base/thread.h"
 
@@ -79,21 +80,27 @@ static fg_status take_command(fg_recipe *r, const fg_recipe_command *command, fg
         r->evaluate = command->evaluate;
     else if (r->kind == FG_RECIPE_PLAN)
         r->plan_options = command->plan;
+    else if (r->kind == FG_RECIPE_BENCH)
+        r->bench_options = command->bench;
     FGI_TRY_RESERVED(fg_fit_options, &r->fit, err);
     FGI_TRY_RESERVED(fg_evaluate_options, &r->evaluate, err);
     FGI_TRY_RESERVED(fg_sample_options, &r->evaluate.sample, err);
     FGI_TRY_RESERVED(fg_plan_options, &r->plan_options, err);
+    FGI_TRY_RESERVED(fg_bench_options, &r->bench_options, err);
+    if (r->bench_options.steps < 0 || r->bench_options.rows < 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "fg_bench_options: expected steps and rows of 0 (the default) or more");
     return r->kind == FG_RECIPE_PLAN ? fgi_run_plan_check(&r->plan_options, err) : FG_OK;
 }
 
 static fg_status open_recipe(fg_recipe *r, const fg_recipe_command *command, fg_error *err)
 {
-    static const char *const commands[] = {"fit",        "validate", "test",    "predict",
-                                           "batch-find", "plan",     "lr-find", "schedule"};
+    static const char *const commands[] = {"fit",  "validate", "test",     "predict", "batch-find",
+                                           "plan", "lr-find",  "schedule", "bench"};
     fgi_prediction_format format;
     if ((size_t)command->kind >= sizeof(commands) / sizeof(commands[0]))
         return fgi_fail(err, FG_EINVAL, "fg_recipe_command.kind is %d: expected at most %d",
-                        (int)command->kind, FG_RECIPE_SCHEDULE);
+                        (int)command->kind, FG_RECIPE_BENCH);
     FGI_TRY_RESERVED(fg_recipe_options, &r->options, err);
     FGI_TRY_RESERVED(fg_recipe_command, command, err);
     FGI_TRY(take_command(r, command, err));
@@ -151,6 +158,7 @@ void fg_recipe_close(fg_recipe *r)
     fg_free((char *)r->outcome.text);
     fg_dataset_destroy(r->readable);
     json_decref(r->plan);
+    json_decref(r->bench);
     json_decref(r->evaluation);
     json_decref(r->report_before);
     fg_lr_curve_destroy(r->lr_curve);
@@ -180,6 +188,13 @@ static void keep_report(fg_recipe *r, fg_status status)
         return;
     if (fgi_run_report_keep(r, status, &err) != FG_OK)
         fgi_run_say(r, FG_LOG_WARNING, "the report was not written: %s", err.message);
+}
+
+static fg_status bench(fg_recipe *r, fg_error *err)
+{
+    const int64_t steps = r->bench_options.steps > 0 ? r->bench_options.steps : 10;
+    return fgi_bench(r->trainer, &r->task.task, &r->fit_data, steps, r->bench_options.profile,
+                     &r->bench, err);
 }
 
 static fg_status go(fg_recipe *r, fg_error *err)
@@ -213,6 +228,7 @@ static fg_status go(fg_recipe *r, fg_error *err)
     case FG_RECIPE_PLAN: status = fgi_run_plan(r, err); break;
     case FG_RECIPE_FIND_LR: status = fgi_run_lr_find(r, err); break;
     case FG_RECIPE_SCHEDULE: return fgi_run_schedule(r, err);
+    case FG_RECIPE_BENCH: status = bench(r, err); break;
     }
     r->outcome.train = *fg_trainer_result(r->trainer);
     r->has_result = true;
@@ -393,6 +409,18 @@ static fg_status put_plan(fg_recipe *r, bool is_json, fg_error *err)
     return FG_OK;
 }
 
+static fg_status put_bench(fg_recipe *r, bool is_json, fg_error *err)
+{
+    const int64_t rows = r->bench_options.rows > 0 ? r->bench_options.rows : 20;
+    if (r->bench == NULL)
+        return not_there("times of a step", "run one of kind FG_RECIPE_BENCH first", err);
+    if (!is_json)
+        fgi_bench_lines_put(&r->text, r->bench, (size_t)rows);
+    else if (!fgi_json_write(r->bench, JSON_INDENT(2) | JSON_REAL_PRECISION(9), &r->text))
+        return fgi_no_memory(err);
+    return FG_OK;
+}
+
 static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
 {
     switch (which) {
@@ -421,6 +449,8 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
         return FG_OK;
     case FG_RECIPE_PLAN_JSON:
     case FG_RECIPE_PLAN_LINES: return put_plan(r, which == FG_RECIPE_PLAN_JSON, err);
+    case FG_RECIPE_BENCH_JSON:
+    case FG_RECIPE_BENCH_LINES: return put_bench(r, which == FG_RECIPE_BENCH_JSON, err);
     }
     return fgi_fail(err, FG_EINVAL, "fg_recipe_text_of: %d is not an fg_recipe_text", (int)which);
 }

@@ -42,6 +42,9 @@ void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root
 /* One machine's object as lines of a terminal. */
 void fgi_plan_lines_put(fgi_buf *out, const json_t *machine);
 
+/* The object of fgi_bench as lines of a terminal, with that many operations. */
+void fgi_bench_lines_put(fgi_buf *out, const json_t *bench, size_t rows);
+
 /* ---- curves of the learning rate, in a terminal and as CSV, JSON, SVG and PNG ---------------- */
 
 /* The suggestions in the order in which they are printed. */

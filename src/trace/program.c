@@ -619,6 +619,13 @@ fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds
                   out_done, err);
 }
 
+void fgi_step_program_swap(fgi_step_program *step, fgi_executable **executable)
+{
+    fgi_executable *other = *executable;
+    *executable = step->program->executable;
+    step->program->executable = other;
+}
+
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
 {
     return step->program->executable;

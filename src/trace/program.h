@@ -39,6 +39,8 @@ void fgi_step_program_destroy(fgi_step_program *step);
 void fgi_step_program_add(fgi_step_program *step, int64_t number);
 fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
+/* Exchanges the executable for another form of it. */
+void fgi_step_program_swap(fgi_step_program *step, fgi_executable **executable);
 /* Borrowed for the step's lifetime. */
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
 const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step);

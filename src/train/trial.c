@@ -126,6 +126,8 @@ fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
     return trial->trainer->model.optimizer;
 }
 
+fgi_stage *fgi_trial_stage(const fgi_trial *trial) { return trial->trainer->stage[FGI_TRAIN]; }
+
 fg_status fgi_trial_start(fgi_trial *trial, const fg_fit_data *data, int64_t step, fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
@@ -171,11 +173,12 @@ static fg_status launch_step(fgi_trial *trial, fgi_stage *stage, fg_error *err)
 static fg_status run_step(fgi_trial *trial, fgi_stage *stage, float *out_sums, fg_error *err)
 {
     fgi_event *arrived = NULL;
+    fgi_feed *feed = trial->trainer->feed;
     FGI_TRY(launch_step(trial, stage, err));
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
     const fg_status status = fgi_event_wait(arrived, err);
     fgi_event_destroy(arrived);
-    return status;
+    return status == FG_OK ? fgi_feed_drain(feed, err) : status;
 }
 
 fg_status fgi_trial_step(fgi_trial *trial, double *out_loss, fg_error *err)
@@ -188,7 +191,7 @@ fg_status fgi_trial_step(fgi_trial *trial, double *out_loss, fg_error *err)
     if (loss >= stage->metrics.count)
         return fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
     if (fgi_trainer_stops(trainer))
-        return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
+        return fgi_fail(err, FG_ESTOPPED, "stopped by a signal");
     const fg_status status = run_step(trial, stage, sums, err);
     if (status != FG_OK && fgi_feed_drain(trainer->feed, &later) != FG_OK)
         *err = later; /* the cause */

@@ -38,11 +38,13 @@ fg_status fgi_trial_run(fg_trainer *trainer, const fg_task *task, const fg_fit_d
 
 /* Borrowed. */
 fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial);
+/* Its programs. */
+fgi_stage *fgi_trial_stage(const fgi_trial *trial);
 /* Starts a pass over these data, from the variables that were kept. Its first step has this number.
  */
 fg_status fgi_trial_start(fgi_trial *trial, const fg_fit_data *data, int64_t step, fg_error *err);
-/* Runs one optimizer step on the next samples, and waits for it. *out_loss is its mean loss.
- * Errors: FG_ESTOPPED; those of a step. */
+/* Runs one optimizer step on the next samples, and waits until all devices have finished. *out_loss
+ * is its mean loss. Errors: FG_ESTOPPED; those of a step. */
 fg_status fgi_trial_step(fgi_trial *trial, double *out_loss, fg_error *err);
 
 #endif

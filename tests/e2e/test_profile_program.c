@@ -1,5 +1,5 @@
 /* test_profile_program.c - fit --profile: what it prints and writes, mistakes, several devices, and
- * a run that is killed during a profile. Requires the CPU plugin.
+ * a run that is killed during a profile; bench --profile. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -99,9 +99,112 @@ static void a_killed_run_leaves_no_profile(void **state)
     json_decref(root);
 }
 
+/* ---- bench ----------------------------------------------------------------------------------- */
+
+static json_t *bench(const char *options)
+{
+    char line[256];
+    const char *folder = workplace();
+    (void)snprintf(line, sizeof line, "bench digits.yaml -q --profile --json --steps=2 %s",
+                   options);
+    json_t *root = json_loads(program_gives(0, folder, line)->out, 0, NULL);
+    assert_non_null(root);
+    assert_false(is_there(folder, "run"));
+    return root;
+}
+
+static double number(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+/* The sum over the rows of a kind; NULL: all. */
+static double sum(const json_t *root, const char *list, const char *kind, const char *key)
+{
+    size_t i;
+    json_t *row;
+    double all = 0;
+    json_array_foreach(json_object_get(json_object_get(root, "profile"), list), i,
+                       row) if (kind == NULL ||
+                                strcmp(json_string_value(json_object_get(row, "kind")), kind) == 0)
+        all += number(row, key);
+    return all;
+}
+
+static const json_t *row_of(const json_t *root, const char *operation, const char *layer)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(json_object_get(root, "profile"), "operations"), i, row)
+    {
+        const char *of_layer = json_string_value(json_object_get(row, "layer"));
+        if (strcmp(json_string_value(json_object_get(row, "operation")), operation) == 0 &&
+            of_layer != NULL && strcmp(of_layer, layer) == 0)
+            return row;
+    }
+    fail_msg("no operation %s of %s", operation, layer);
+    return NULL;
+}
+
+static void check_profile(const json_t *root)
+{
+    const double between = number(json_object_get(root, "profile"), "between_fraction");
+    assert_true(number(root, "step_ms") > 0 && between >= 0);
+    fgt_close("kinds", sum(root, "kinds", NULL, "fraction") + between, 1, 1e-6, 0);
+    fgt_close("operations", sum(root, "operations", NULL, "fraction") + between, 1, 1e-6, 0);
+    fgt_close("one kind", sum(root, "operations", "convolutions", "ms"),
+              sum(root, "kinds", "convolutions", "ms"), 1e-6, 1e-6);
+}
+
+/* The layers are those of the model, the file and line those of its name. */
+static void a_bench_names_layers_and_lines(void **state)
+{
+    (void)state;
+    json_t *root = bench("--model.name=lenet");
+    check_profile(root);
+    for (int i = 1; i <= 2; i++) {
+        const json_t *conv = row_of(root, "conv", i == 1 ? "conv1" : "conv2");
+        assert_true(number(conv, "calls") == 1 && number(conv, "gflops") > 0);
+        assert_string_equal(json_string_value(json_object_get(conv, "kind")), "convolutions");
+    }
+    assert_string_equal(json_string_value(json_object_get(row_of(root, "dot", "fc2"), "kind")),
+                        "matmuls");
+    assert_string_equal(
+        json_string_value(json_object_get(row_of(root, "fulgurite.adam.1", "optimizer"), "kind")),
+        "optimizer");
+    assert_true(sum(root, "kinds", "matmuls", "calls") == 9);
+    json_decref(root);
+}
+
+static void a_bench_of_loops_and_devices(void **state)
+{
+    (void)state;
+    json_t *root = bench("--trainer.devices=2 --trainer.steps_per_launch=2");
+    check_profile(root);
+    assert_true(sum(root, "kinds", "collectives", "calls") >= 1);
+    json_decref(root);
+    root = bench("--trainer.accumulate_grad_batches=2");
+    check_profile(root);
+    assert_true(sum(root, "kinds", "optimizer", "calls") > 0);
+    json_decref(root);
+}
+
+static void a_bench_prints_a_table(void **state)
+{
+    (void)state;
+    const outcome *o = program_gives(0, workplace(), "bench digits.yaml -q --profile --rows=1");
+    contains(o->out, "  GFLOP/s  kind\n");
+    contains(o->out, "between operations\n");
+    contains(o->out, " more: --rows=");
+    assert_null(strstr(program_gives(0, workplace(), "bench digits.yaml -q")->out, "of step"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_key_or_an_option_takes_a_profile),
     cmocka_unit_test(mistakes_name_the_place),
     cmocka_unit_test(a_killed_run_leaves_no_profile),
+    cmocka_unit_test(a_bench_names_layers_and_lines),
+    cmocka_unit_test(a_bench_of_loops_and_devices),
+    cmocka_unit_test(a_bench_prints_a_table),
 };
 TRAINING_MAIN(tests)

@@ -427,6 +427,79 @@ static void whole_spaces(void **state)
     fgi_timeline_fini(&timeline);
 }
 
+/* ---- operations of the devices --------------------------------------------------------------- */
+
+/* An entry of a table of names. */
+static void put_name(fgi_buf *plane, int table, uint64_t id, int field, const char *name)
+{
+    fgi_buf entry = {0}, about = {0};
+    put_number(&entry, 1, id);
+    put_text(&about, field, name);
+    put_bytes(&entry, 2, &about);
+    put_bytes(plane, table, &entry);
+}
+
+/* A line with an event of 2 us, 1 us after its start. */
+static void put_line(fgi_buf *plane, const char *name, uint64_t metadata, fgi_buf *stat)
+{
+    fgi_buf line = {0}, event = {0};
+    put_text(&line, LINE_NAME, name);
+    put_number(&line, TIMESTAMP_NS, 5000);
+    put_number(&event, METADATA_ID, metadata);
+    put_number(&event, OFFSET_PS, 1000000);
+    put_number(&event, DURATION_PS, 2000000);
+    if (stat != NULL)
+        put_bytes(&event, STATS, stat);
+    put_bytes(&line, EVENTS, &event);
+    put_bytes(plane, LINES, &line);
+}
+
+static void take_operation(void *self, const char *name, int64_t begin_ns, int64_t end_ns)
+{
+    assert_int_equal(begin_ns, 6000);
+    assert_int_equal(end_ns, 8000);
+    fgi_buf_printf(self, "%s ", name);
+}
+
+/* As profilers of TPUs and GPUs write them: a line of instructions, and kernels with a statistic
+ * that names theirs. */
+static void operations_have_the_names_of_instructions(void **state)
+{
+    (void)state;
+    enum { HLO_OP = 3, FUSION, STAT_REFERENCE = 7, DISPLAY_NAME = 4 };
+    fg_error err = {0};
+    fgi_buf space = {0}, tpu = {0}, gpu = {0}, host = {0}, text = {0}, reference = {0}, got = {0};
+    put_text(&tpu, PLANE_NAME, "/device:TPU:0");
+    put_name(&tpu, EVENT_TABLE, 1, PLANE_NAME, "dot.1");
+    put_name(&tpu, EVENT_TABLE, 2, DISPLAY_NAME, "copy.2");
+    put_line(&tpu, "XLA Ops", 1, NULL);
+    put_line(&tpu, "XLA Ops", 2, NULL);
+    put_line(&tpu, "Steps", 1, NULL);
+    put_bytes(&space, PLANES, &tpu);
+    put_text(&gpu, PLANE_NAME, "/device:GPU:0");
+    put_name(&gpu, STAT_TABLE, HLO_OP, PLANE_NAME, "hlo_op");
+    put_name(&gpu, STAT_TABLE, FUSION, PLANE_NAME, "fusion.4");
+    put_number(&text, METADATA_ID, HLO_OP);
+    put_text(&text, STAT_TEXT, "reduce.3");
+    put_number(&reference, METADATA_ID, HLO_OP);
+    put_number(&reference, STAT_REFERENCE, FUSION);
+    put_line(&gpu, "Stream #1", 1, &text);
+    put_line(&gpu, "Stream #2", 1, &reference);
+    put_line(&gpu, "Stream #2", 1, NULL);
+    put_bytes(&space, PLANES, &gpu);
+    put_text(&host, PLANE_NAME, "/host:CPU");
+    put_name(&host, EVENT_TABLE, 1, PLANE_NAME, "thread");
+    put_line(&host, "XLA Ops", 1, NULL);
+    put_bytes(&space, PLANES, &host);
+    fgt_ok(fgi_xspace_read((unsigned char *)space.data, space.size, take_operation, &got, &err));
+    assert_string_equal(got.data, "dot.1 copy.2 reduce.3 fusion.4 ");
+    assert_int_equal(
+        fgi_xspace_read((unsigned char *)space.data, space.size - 1, take_operation, &got, &err),
+        FG_EFORMAT);
+    fgi_buf_fini(&got);
+    fgi_buf_fini(&space);
+}
+
 static void mistakes_are_refused(void **state)
 {
     (void)state;
@@ -515,6 +588,7 @@ int main(void)
         cmocka_unit_test(a_profile_has_a_default_name),
         cmocka_unit_test(a_trace_has_microseconds),
         cmocka_unit_test(whole_spaces),
+        cmocka_unit_test(operations_have_the_names_of_instructions),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(allocations_may_fail),

@@ -107,13 +107,15 @@ static void mistakes_are_named(void **state)
         fg_recipe_command command;
         const char *part;
     } commands[] = {
-        {{.kind = (fg_recipe_kind)8}, "fg_recipe_command.kind is 8: expected at most 7"},
+        {{.kind = (fg_recipe_kind)9}, "fg_recipe_command.kind is 9: expected at most 8"},
         {{.kind = FG_RECIPE_PLAN}, "topology"},
         {{.reserved = {0, 1}}, "fg_recipe_command"},
         {{.fit.reserved = {0, 1}}, "fg_fit_options"},
         {{.kind = FG_RECIPE_TEST, .evaluate.reserved = {0, 1}}, "fg_evaluate_options"},
         {{.kind = FG_RECIPE_PREDICT, .evaluate.reserved = {0, 1}}, "fg_evaluate_options"},
         {{.kind = FG_RECIPE_PLAN, .plan.reserved = {0, 1}}, "fg_plan_options"},
+        {{.kind = FG_RECIPE_BENCH, .bench.reserved = {0, 1}}, "fg_bench_options"},
+        {{.kind = FG_RECIPE_BENCH, .bench.steps = -1}, "steps"},
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         refuses_command(none, commands[i].command, FG_EINVAL, commands[i].part);

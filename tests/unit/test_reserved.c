@@ -507,6 +507,7 @@ static const char *const elsewhere[] = {
     "fg_pack_export_result", "fg_pack_writer_options", "fg_pack_built",
     "fg_lr_find_options",    "fg_sweep_options",       "fg_profile_info",
     "fg_sample_options",     "fg_encode_options",      "fg_decode_options",
+    "fg_bench_options",
 };
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {

@@ -191,6 +191,7 @@ struct fg_recipe {
     fg_fit_options fit;  /* of the kind; those of other kinds are 0 */
     fg_evaluate_options evaluate;
     fg_plan_options plan_options;
+    fg_bench_options bench_options;
     fg_recipe_result outcome;
     fg_error error;
     fgi_buf text; /* for fg_recipe_text_of and fg_recipe_draw */
@@ -204,6 +205,7 @@ struct fg_recipe {
     json_t *report_before;    /* of the part of the run that this fit continues; NULL: none */
     bool has_read_report;     /* report_before is set */
     json_t *plan;             /* result of FG_RECIPE_PLAN; NULL: none yet */
+    json_t *bench;            /* result of FG_RECIPE_BENCH; NULL: none yet */
     bool was_run;
     fgi_config *c;
     const char *config_path; /* the YAML file; NULL: none */

@@ -94,7 +94,7 @@ fg_status fgi_run_trainer_options(fg_recipe *r, const char *resume, fg_trainer_o
 static bool is_training(const fg_recipe *r)
 {
     return r->kind == FG_RECIPE_FIT || r->kind == FG_RECIPE_FIND_LR ||
-           r->kind == FG_RECIPE_SCHEDULE;
+           r->kind == FG_RECIPE_SCHEDULE || r->kind == FG_RECIPE_BENCH;
 }
 
 /* Compiles programs without running them. */

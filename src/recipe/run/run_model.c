@@ -276,7 +276,8 @@ static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error 
 {
     const char *which = given(r->c->run.resume);
     fg_error why = {0};
-    if (r->fit.fast_dev_run || r->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
+    if (r->fit.fast_dev_run || r->kind == FG_RECIPE_FIND_LR ||
+        r->kind == FG_RECIPE_BENCH) /* leaves no trace */
         return given(r->c->model.weights) != NULL ? open_weights(r, err) : FG_OK;
     if (which == NULL)
         return find_beginning(r, out_resume, err);

@@ -78,7 +78,8 @@ static void put_devices(json_t *root, const fg_recipe *r)
 /* Searches run steps, or only compile them, without what measures a fit. */
 static bool is_search(const fg_recipe *r)
 {
-    return r->kind == FG_RECIPE_FIND_LR || r->kind == FG_RECIPE_FIND_BATCH;
+    return r->kind == FG_RECIPE_FIND_LR || r->kind == FG_RECIPE_FIND_BATCH ||
+           r->kind == FG_RECIPE_BENCH;
 }
 
 /* The settings of the fit; of a search for a learning rate, those that a fit would have. */
