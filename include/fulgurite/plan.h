@@ -1,5 +1,6 @@
 /* plan.h - estimate the memory and time of a training step by compiling it for a machine, without
- * running it. With a topology client (device.h), you don't need to have that machine.
+ * running it. With a topology client (device.h), you don't need to have that machine. Measure where
+ * the time of a step goes on this one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_PLAN_H
@@ -70,6 +71,24 @@ FG_API void fg_plan_fini(fg_plan *plan);
  * cycles. Thread-safe. */
 FG_API int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles,
                                         size_t count);
+
+/* How a step is measured. A member that is 0 means the default in []. */
+typedef struct fg_bench_options {
+    bool profile;  /* measure also each operation of the step                          [false] */
+    int64_t steps; /* steps that are measured, after two others                           [10] */
+    int64_t rows;  /* of a recipe: operations that FG_RECIPE_BENCH_LINES has (recipe.h)   [20] */
+    uint64_t reserved[2];
+} fg_bench_options;
+
+/* Runs training steps on the Trainer's devices, waits for each, and restores all state. *out_json
+ * is an object with their median time and, with `profile`, the time of the step by kind of
+ * operation, and by operation with its layer, file and line (docs/formats.md, "Times of a step");
+ * free it with fg_free. On the CPU, operations are timed in a copy of the program with clocks;
+ * elsewhere, by the plugin's profiler. options may be NULL. Errors: those of a fit's first steps;
+ * FG_EUNSUPPORTED (the plugin has no profiler, or it recorded no operations). */
+FG_API FG_MUST_USE fg_status fg_bench_step(fg_trainer *trainer, const fg_task *task,
+                                           const fg_fit_data *data, const fg_bench_options *options,
+                                           char **out_json, fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,7 @@
 #include <fulgurite/ckpt.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/packer.h>
+#include <fulgurite/plan.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/report.h>
 #include <fulgurite/train.h>
@@ -106,14 +107,6 @@ typedef struct fg_plan_options {
     fg_loader_rate loader; /* of each host                            [measured on this host] */
     uint64_t reserved[2];
 } fg_plan_options;
-
-/* What a measurement of a step needs. */
-typedef struct fg_bench_options {
-    bool profile;  /* measure also each operation of the step                          [false] */
-    int64_t steps; /* how many are measured, after two others                             [10] */
-    int64_t rows;  /* operations that FG_RECIPE_BENCH_LINES has                           [20] */
-    uint64_t reserved[2];
-} fg_bench_options;
 
 /* What is done with a configuration, and the options of this kind; those of others are not used.
  * Strings and lists are borrowed until fg_recipe_close. */

@@ -256,8 +256,8 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
         fgi_timeline_end(begin, "compile", "load program", -1);
         (void)atomic_fetch_add(&c->stats.cache_hits, 1);
     } else {
-        FGI_DONE(compile(c, text, text_size, packed, packed_size, options->is_optimized, &fresh,
-                         err));
+        FGI_DONE(
+            compile(c, text, text_size, packed, packed_size, options->is_optimized, &fresh, err));
         FGI_DONE(wrap(c, fresh, options, out, err));
         fgi_timeline_end(begin, "compile", "compile", -1);
         if (c->cache_dir)

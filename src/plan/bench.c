@@ -7,10 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/reserved.h"
 #include "base/thread.h"
 #include "input/json_file.h"
 
-enum { WARM_UP = 2 };
+enum { WARM_UP = 2, STEPS = 10 };
 
 typedef struct bench {
     fg_trainer *trainer;
@@ -76,13 +77,31 @@ static fg_status run(void *self, fgi_trial *trial, fg_error *err)
     return b->has_profile ? fgi_step_times_put(trial, client, b->steps, b->out, err) : FG_OK;
 }
 
-fg_status fgi_bench(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                    int64_t steps, bool has_profile, json_t **out, fg_error *err)
+static fg_status check(const fg_bench_options *o, fg_error *err)
 {
-    bench b = {.trainer = trainer, .data = data, .steps = steps, .has_profile = has_profile};
-    const fg_status status = fgi_trial_run(trainer, task, data, true, run, &b, err);
-    if (status != FG_OK)
-        json_decref(b.out);
-    *out = status == FG_OK ? b.out : NULL;
+    FGI_TRY_RESERVED(fg_bench_options, o, err);
+    if (o->steps < 0 || o->rows < 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "bench: expected steps and rows of 0 (the default) or more");
+    return FG_OK;
+}
+
+fg_status fg_bench_step(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                        const fg_bench_options *options, char **out_json, fg_error *err)
+{
+    static const fg_bench_options defaults;
+    const fg_bench_options *o = options != NULL ? options : &defaults;
+    fgi_buf text = {0};
+    bench b = {.trainer = trainer,
+               .data = data,
+               .steps = o->steps > 0 ? o->steps : STEPS,
+               .has_profile = o->profile};
+    *out_json = NULL;
+    FGI_TRY(check(o, err));
+    fg_status status = fgi_trial_run(trainer, task, data, true, run, &b, err);
+    if (status == FG_OK && !fgi_json_write(b.out, JSON_INDENT(2) | JSON_REAL_PRECISION(9), &text))
+        status = fgi_no_memory(err);
+    json_decref(b.out);
+    *out_json = fgi_buf_take(&text);
     return status;
 }

@@ -1,19 +1,13 @@
-/* bench.h - how long a training step takes here, and which of its operations the time is spent in.
+/* bench.h - which of its operations the time of a training step is spent in.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_BENCH_H
 #define FGI_PLAN_BENCH_H
 
-#include <fulgurite/train.h>
+#include <fulgurite/plan.h>
 #include <jansson.h>
 
 #include "train/trial.h"
-
-/* Runs that many steps after two that warm up, and, if has_profile, as many by operation. The
- * Trainer's state is restored. *out: an object (docs/formats.md), NULL on failure. Errors: those of
- * fgi_trial_run and fgi_step_times_put. */
-fg_status fgi_bench(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                    int64_t steps, bool has_profile, json_t **out, fg_error *err);
 
 /* Within a trial: runs steps, and adds to an object the time on the devices of the kinds of
  * operations and of each operation. On the CPU, the operations are timed in a program of the same

@@ -16,7 +16,6 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "plan/bench.h"
 #include "report/reports.h"
 #include "base/thread.h"
 
@@ -87,9 +86,6 @@ static fg_status take_command(fg_recipe *r, const fg_recipe_command *command, fg
     FGI_TRY_RESERVED(fg_sample_options, &r->evaluate.sample, err);
     FGI_TRY_RESERVED(fg_plan_options, &r->plan_options, err);
     FGI_TRY_RESERVED(fg_bench_options, &r->bench_options, err);
-    if (r->bench_options.steps < 0 || r->bench_options.rows < 0)
-        return fgi_fail(err, FG_EINVAL,
-                        "fg_bench_options: expected steps and rows of 0 (the default) or more");
     return r->kind == FG_RECIPE_PLAN ? fgi_run_plan_check(&r->plan_options, err) : FG_OK;
 }
 
@@ -192,9 +188,11 @@ static void keep_report(fg_recipe *r, fg_status status)
 
 static fg_status bench(fg_recipe *r, fg_error *err)
 {
-    const int64_t steps = r->bench_options.steps > 0 ? r->bench_options.steps : 10;
-    return fgi_bench(r->trainer, &r->task.task, &r->fit_data, steps, r->bench_options.profile,
-                     &r->bench, err);
+    char *json;
+    FGI_TRY(fg_bench_step(r->trainer, &r->task.task, &r->fit_data, &r->bench_options, &json, err));
+    r->bench = fgi_json_load(json, strlen(json), 0, NULL);
+    fg_free(json);
+    return r->bench != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 static fg_status go(fg_recipe *r, fg_error *err)

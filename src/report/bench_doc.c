@@ -28,7 +28,7 @@ static void put_place(fgi_buf *out, const fgi_field *field, const json_t *row)
 }
 
 #define TIMES                                                                                      \
-    FGI_FIELD("of step", "fraction", FGI_PERCENT), FGI_FIELD("ms/step", "ms", FGI_NUMBER),                \
+    FGI_FIELD("of step", "fraction", FGI_PERCENT), FGI_FIELD("ms/step", "ms", FGI_NUMBER),         \
         FGI_FIELD("calls", "calls", FGI_NUMBER), FGI_FIELD("GFLOP/s", "gflops", FGI_NUMBER)
 
 static const fgi_field kind_fields[] = {TIMES, FGI_FIELD("kind", "kind", FGI_WORDS),

@@ -1,20 +1,25 @@
 /* test_hlo_clocks.c - a program with clocks computes the same bits, in place as before, and notes
- * each of its operations as often as it runs.
+ * each of its operations as often as it runs; a bench of a step in C names lines and leaves no
+ * trace.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <jansson.h>
 #include <stdlib.h>
+
+#include <fulgurite/plan.h>
 
 #include "base/alloc.h"
 #include "kernel/kernel.h"
 #include "pjrt/pjrt.h"
 #include "plan/hlo_clocks.h"
+#include "toy.h"
 
 enum { N = 32, ROUNDS = 5, TICKS = 4096 };
 
 /* Replaces a row of w, which is donated, in each round of a loop. */
-static const char text[] =
+static const char program[] =
     "func.func @main(%w: tensor<32x32xf32> {tf.aliasing_output = 0 : i32}, %x: tensor<32x32xf32>)\n"
     "    -> (tensor<32x32xf32>, tensor<f32>) {\n"
     "  %i = stablehlo.constant dense<0> : tensor<i32>\n"
@@ -118,7 +123,7 @@ static void the_same_bits_with_clocks(void **state)
                        &client, &err) != FG_OK)
         skip();
     assert_true(fgi_client_has_clock(client));
-    fgt_ok(fgi_compile(client, text, sizeof text - 1, NULL, 0, NULL, &plain, &err));
+    fgt_ok(fgi_compile(client, program, sizeof program - 1, NULL, 0, NULL, &plain, &err));
     fgi_executable *timed = with_clocks(plain, &hlo, &units);
     run(client, plain, expected);
     run(client, timed, got); /* nothing is recorded */
@@ -136,7 +141,70 @@ static void the_same_bits_with_clocks(void **state)
     fg_client_close(client);
 }
 
+/* ---- a step in C ----------------------------------------------------------------------------- */
+
+/* The matmuls of the first layer are applied in toy.c. */
+static void check_places(const char *text)
+{
+    size_t i;
+    double calls = 0;
+    json_t *row, *root = json_loads(text, 0, NULL);
+    json_array_foreach(json_object_get(json_object_get(root, "profile"), "operations"), i, row)
+    {
+        const char *layer = json_string_value(json_object_get(row, "layer"));
+        if (layer == NULL || strcmp(layer, "fc1") != 0 ||
+            strcmp(json_string_value(json_object_get(row, "kind")), "matmuls") != 0)
+            continue;
+        assert_non_null(strstr(json_string_value(json_object_get(row, "file")), "toy.c"));
+        assert_true(json_integer_value(json_object_get(row, "line")) > 0);
+        calls += json_number_value(json_object_get(row, "calls"));
+    }
+    assert_true(calls == 2); /* forward, and the gradient to the kernel */
+    json_decref(root);
+}
+
+static void fit(fg_client *client, const fg_dataset *dataset, bool has_bench, double *out_loss)
+{
+    fg_error err = {0};
+    char *text;
+    toy model = {0};
+    const fg_task toy_task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const fg_fit_data data = {.train = (fg_dataset *)dataset, .batch_size = 16};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_steps = 4});
+    const fg_bench_options options = {.profile = true, .steps = 3};
+    if (has_bench) {
+        fgt_ok(fg_bench_step(trainer, &toy_task, &data, &options, &text, &err));
+        check_places(text);
+        fg_free(text);
+        assert_int_equal(
+            fg_bench_step(trainer, &toy_task, &data, &(fg_bench_options){.steps = -1}, &text, &err),
+            FG_EINVAL);
+        assert_null(text);
+    }
+    fgt_ok(fg_trainer_fit(trainer, &toy_task, &data, &err));
+    *out_loss = toy_metric(trainer, "train_loss");
+    fg_trainer_destroy(trainer);
+}
+
+static void a_bench_names_lines_and_leaves_no_trace(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_client *client;
+    double with, without;
+    if (fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                       &client, &err) != FG_OK)
+        skip();
+    fg_dataset *dataset = toy_data(64, 1);
+    fit(client, dataset, false, &without);
+    fit(client, dataset, true, &with);
+    assert_true(with == without);
+    fg_dataset_destroy(dataset);
+    fg_client_close(client);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_same_bits_with_clocks),
+    cmocka_unit_test(a_bench_names_lines_and_leaves_no_trace),
 };
 FGT_MAIN(tests)

@@ -12,6 +12,7 @@
 #include "input/json_file.h"
 #include "golden.h"
 #include "plan/analysis.h"
+#include "plan/hlo_clocks.h"
 #include "plan/hlo_work.h"
 
 #define GOLDEN FGT_SOURCE_DIR "/tests/golden/plan/"
@@ -456,11 +457,29 @@ static fg_status analyze_once(void *self, fg_error *err)
     return status;
 }
 
+static fg_status time_once(void *self, fg_error *err)
+{
+    (void)self;
+    fgi_hlo *hlo = NULL;
+    fgi_hlo_units units = {0};
+    fgi_buf module = {0};
+    fg_status status = fgi_hlo_read(program, program_size, &hlo, err);
+    if (status == FG_OK)
+        status = fgi_hlo_units_make(hlo, &units, err);
+    if (status == FG_OK)
+        status = fgi_hlo_put_clocks(&units, 0, &module, err);
+    fgi_buf_fini(&module);
+    fgi_hlo_units_fini(&units);
+    fgi_hlo_free(hlo);
+    return status;
+}
+
 static void memory_may_run_out_anywhere(void **state)
 {
     (void)state;
     load("loop");
     fgt_fault_loop(analyze_once, NULL);
+    fgt_fault_loop(time_once, NULL);
 }
 
 static void what_is_cut_short_is_an_error(void **state)
