@@ -1,6 +1,6 @@
 /* plan.h - estimate the memory and time of a training step by compiling it for a machine, without
- * running it. With a topology client (device.h), you don't need to have that machine. Measure where
- * the time of a step goes on this one.
+ * running it. With a topology client (device.h), you don't need to have that machine. On this one,
+ * measure the step's operations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_PLAN_H

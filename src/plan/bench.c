@@ -101,7 +101,9 @@ fg_status fg_bench_step(fg_trainer *trainer, const fg_task *task, const fg_fit_d
     fg_status status = fgi_trial_run(trainer, task, data, true, run, &b, err);
     if (status == FG_OK && !fgi_json_write(b.out, JSON_INDENT(2) | JSON_REAL_PRECISION(9), &text))
         status = fgi_no_memory(err);
+    if (status == FG_OK)
+        *out_json = fgi_buf_take(&text);
     json_decref(b.out);
-    *out_json = fgi_buf_take(&text);
+    fgi_buf_fini(&text);
     return status;
 }
