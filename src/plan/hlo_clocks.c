@@ -10,12 +10,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_clocks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/text.h"
-#include "kernel/kernel.h"
 
 typedef Fgi__Hlo__Module Module;
 typedef Fgi__Hlo__Computation Computation;
@@ -265,4 +265,40 @@ fg_status fgi_hlo_put_clocks(const fgi_hlo_units *units, size_t first, fgi_buf *
     const fg_status status = m.failed ? fgi_no_memory(err) : pack(&m.module, out, err);
     fgi_arena_fini(&m.arena);
     return status;
+}
+
+/* ---- ticks ----------------------------------------------------------------------------------- */
+
+enum { AT_ONCE = 256 }; /* units */
+
+/* A unit that takes no time begins first. */
+static int in_time(const void *a, const void *b)
+{
+    const fgi_tick *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? 1 : -1;
+    return (int)(x->mark % 2) - (int)(y->mark % 2);
+}
+
+void fgi_ticks_add(fgi_tick *ticks, size_t count, fgi_unit_times *to)
+{
+    size_t running[AT_ONCE], runs = 0;
+    qsort(ticks, count, sizeof *ticks, in_time);
+    for (size_t i = 0; i < count; i++) {
+        const double passed = i > 0 ? (double)(ticks[i].ns - ticks[i - 1].ns) : 0;
+        const size_t unit = ticks[i].mark / 2;
+        size_t at = 0;
+        to->step_ns += passed;
+        to->between_ns += runs == 0 ? passed : 0;
+        for (size_t k = 0; k < runs; k++)
+            to->ns[running[k]] += passed / (double)runs;
+        while (at < runs && running[at] != unit)
+            at++;
+        if (ticks[i].mark % 2 == 1 && at < runs)
+            running[at] = running[--runs];
+        if (ticks[i].mark % 2 == 0 && runs < AT_ONCE) {
+            running[runs++] = unit;
+            to->begins[unit]++;
+        }
+    }
 }

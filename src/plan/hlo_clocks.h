@@ -6,6 +6,7 @@
 #define FGI_PLAN_HLO_CLOCKS_H
 
 #include "base/buf.h"
+#include "kernel/kernel.h"
 #include "plan/hlo_work.h"
 
 /* The operations of a module's entry, and of what its loops, branches and calls run; a fusion is
@@ -28,5 +29,15 @@ void fgi_hlo_units_fini(fgi_hlo_units *units);
 /* The module for fgi_recompile, with a call of FGI_KERNEL_CLOCK before unit i, of the mark
  * 2 (first + i), and one after it, of the next mark. */
 fg_status fgi_hlo_put_clocks(const fgi_hlo_units *units, size_t first, fgi_buf *out, fg_error *err);
+
+typedef struct fgi_unit_times {
+    double *ns, *begins;        /* by unit; how often it began */
+    double step_ns, between_ns; /* all time, and that in which no unit runs */
+} fgi_unit_times;
+
+/* Adds the ticks of a step, and sorts them. Units that run at the same time, on one device or
+ * several, share that time equally: all parts, and the time in between, add up to the time from the
+ * first to the last tick. */
+void fgi_ticks_add(fgi_tick *ticks, size_t count, fgi_unit_times *to);
 
 #endif

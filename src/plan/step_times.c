@@ -1,9 +1,7 @@
 /* step_times.c - the time of a step by operation.
  *
  * Steps are recorded one at a time: ticks when units (hlo_clocks.h) begin and end, from the kernel
- * FGI_KERNEL_CLOCK or from the plugin's profiler. Units that run at the same time, on one device or
- * several, share that time equally. So all parts, and the time in between, add up to the time from
- * the first to the last tick of a step.
+ * FGI_KERNEL_CLOCK or from the plugin's profiler.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -20,7 +18,7 @@
 #include "plan/hlo_clocks.h"
 #include "profile/profile_files.h"
 
-enum { MOST_TICKS = 1 << 20, PROGRAMS = 2, AT_ONCE = 256 };
+enum { MOST_TICKS = 1 << 20, PROGRAMS = 2 };
 
 /* ---- kinds of operations --------------------------------------------------------------------- */
 
@@ -49,19 +47,21 @@ static const struct {
     {REDUCTION, "batch-norm-training|batch-norm-inference|batch-norm-grad"},
     {COPY, "parameter|constant|tuple|get-tuple-element|bitcast|copy|copy-start|copy-done|iota"},
     {COPY, "transpose|reshape|broadcast|concatenate|pad|reverse"},
-    {COPY, "slice|dynamic-slice|dynamic-update-slice"},
+    {COPY, "slice|dynamic-slice|dynamic-update-slice|async-start|async-update|async-done"},
     {REST, "gather|scatter|sort|fft|cholesky|triangular-solve|call|while|conditional"},
     {REST, "rng|rng-bit-generator|rng-get-and-update-state"},
 };
 
 static kind kind_alone(const fgi_hlo_op *op)
 {
-    fg_collective collective;
     const fgi_hlo_matmul matmul = fgi_hlo_matmul_kind(op);
     if (matmul != FGI_HLO_NONE)
         return matmul == FGI_HLO_CONV ? CONV : MATMUL;
-    if (fgi_hlo_collective(op, &collective))
-        return COLLECTIVE;
+    for (int k = 0; k < FG_COLLECTIVES; k++) { /* or the start or end of one */
+        const char *name = fg_collective_name((fg_collective)k);
+        if (strncmp(op->opcode, name, strlen(name)) == 0)
+            return COLLECTIVE;
+    }
     if (strcmp(op->opcode, "custom-call") == 0) /* a library's, or a kernel */
         return strstr(op->target, "matmul") != NULL ? MATMUL
                : strstr(op->target, "conv") != NULL ? CONV
@@ -108,42 +108,11 @@ typedef struct recorder {
     fgi_trial *trial;
     program program[PROGRAMS];
     size_t program_count, unit_count;
-    double *ns, *begins; /* by unit, over all steps */
-    double step_ns, between_ns;
-    fgi_tick *ticks; /* of a step */
+    fgi_unit_times sum; /* over all steps */
+    fgi_tick *ticks;    /* of a step */
     size_t tick_count;
     unit_name *names; /* sorted; for the plugin's profiler */
 } recorder;
-
-static int in_time(const void *a, const void *b)
-{
-    const fgi_tick *x = a, *y = b;
-    return (x->ns > y->ns) - (x->ns < y->ns);
-}
-
-/* Adds the ticks of a step to the times of the units. */
-static void add_step(recorder *r)
-{
-    size_t running[AT_ONCE], count = 0;
-    qsort(r->ticks, r->tick_count, sizeof *r->ticks, in_time);
-    for (size_t i = 0; i < r->tick_count; i++) {
-        const double passed = i > 0 ? (double)(r->ticks[i].ns - r->ticks[i - 1].ns) : 0;
-        const size_t unit = r->ticks[i].mark / 2;
-        size_t at = 0;
-        r->step_ns += passed;
-        r->between_ns += count == 0 ? passed : 0;
-        for (size_t k = 0; k < count; k++)
-            r->ns[running[k]] += passed / (double)count;
-        while (at < count && running[at] != unit)
-            at++;
-        if (r->ticks[i].mark % 2 == 1 && at < count)
-            running[at] = running[--count];
-        if (r->ticks[i].mark % 2 == 0 && count < AT_ONCE) {
-            running[count++] = unit;
-            r->begins[unit]++;
-        }
-    }
-}
 
 static int by_name(const void *a, const void *b)
 {
@@ -205,7 +174,7 @@ static fg_status record(recorder *r, int64_t steps, fg_error *err)
         r->tick_count = 0;
         FGI_TRY(has_clock ? record_by_clock(r, err) : record_by_plugin(r, err));
         if (i >= 0) /* the first one warms up */
-            add_step(r);
+            fgi_ticks_add(r->ticks, r->tick_count, &r->sum);
     }
     return FG_OK;
 }
@@ -250,11 +219,11 @@ static fg_status prepare(recorder *r, fg_error *err)
     FGI_TRY(add_program(r, stage->program, err));
     if (stage->accumulator != NULL)
         FGI_TRY(add_program(r, stage->accumulator->update, err));
-    r->ns = fgi_calloc(r->unit_count + 1, sizeof *r->ns);
-    r->begins = fgi_calloc(r->unit_count + 1, sizeof *r->begins);
+    r->sum.ns = fgi_calloc(r->unit_count + 1, sizeof *r->sum.ns);
+    r->sum.begins = fgi_calloc(r->unit_count + 1, sizeof *r->sum.begins);
     r->names = fgi_calloc(r->unit_count + 1, sizeof *r->names);
     r->ticks = fgi_alloc(MOST_TICKS * sizeof *r->ticks);
-    if (r->ns == NULL || r->begins == NULL || r->names == NULL || r->ticks == NULL)
+    if (r->sum.ns == NULL || r->sum.begins == NULL || r->names == NULL || r->ticks == NULL)
         return fgi_no_memory(err);
     for (size_t p = 0, i = 0; p < r->program_count; p++)
         for (size_t k = 0; k < r->program[p].units.count; k++, i++)
@@ -273,8 +242,8 @@ static void fini(recorder *r)
         fgi_hlo_units_fini(&p->units);
         fgi_hlo_free(p->hlo);
     }
-    fgi_free(r->ns);
-    fgi_free(r->begins);
+    fgi_free(r->sum.ns);
+    fgi_free(r->sum.begins);
     fgi_free(r->names);
     fgi_free(r->ticks);
 }
@@ -344,8 +313,8 @@ static row describe(table *t, const recorder *r, const program *p, size_t i)
     const fgi_hlo_op *op = p->units.unit[i].op;
     const fgi_hlo_op *from = placed(&p->units.index, op);
     row one = {.name = name_of(&t->texts, op),
-               .ns = r->ns[p->first + i],
-               .begins = r->begins[p->first + i]};
+               .ns = r->sum.ns[p->first + i],
+               .begins = r->sum.begins[p->first + i]};
     double flops = 0;
     one.kind = kind_of(&p->units.index, p->units.unit[i].in, op, &flops);
     one.flops = flops * one.begins;
@@ -388,8 +357,8 @@ static json_t *row_json(const recorder *r, const row *one, int64_t steps)
 {
     const double calls = (double)steps * fg_client_info_of(r->client)->device_count;
     return json_pack("{s:s, s:f, s:f, s:f, s:o}", "kind", kind_names[one->kind], "fraction",
-                     r->step_ns > 0 ? one->ns / r->step_ns : 0, "ms", one->ns / 1e6 / (double)steps,
-                     "calls", one->begins / calls, "gflops",
+                     r->sum.step_ns > 0 ? one->ns / r->sum.step_ns : 0, "ms",
+                     one->ns / 1e6 / (double)steps, "calls", one->begins / calls, "gflops",
                      one->flops > 0 && one->ns > 0 ? json_real(one->flops / one->ns) : json_null());
 }
 
@@ -420,15 +389,15 @@ static fg_status put(const recorder *r, int64_t steps, json_t *out, fg_error *er
         for (size_t i = 0; status == FG_OK && i < r->program[p].units.count; i++)
             status = add_unit(&t, r, &r->program[p], i, err);
     if (status == FG_OK)
-        (void)json_object_set_new(out, "profile",
-                                  json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "source",
-                                            fgi_client_has_clock(r->client) ? "clocks" : "plugin",
-                                            "step_ms", r->step_ns / 1e6 / (double)steps,
-                                            "between_ms", r->between_ns / 1e6 / (double)steps,
-                                            "between_fraction",
-                                            r->step_ns > 0 ? r->between_ns / r->step_ns : 0,
-                                            "kinds", rows_json(r, t.kinds, KINDS, steps),
-                                            "operations", rows_json(r, t.row, t.count, steps)));
+        (void)json_object_set_new(
+            out, "profile",
+            json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "source",
+                      fgi_client_has_clock(r->client) ? "clocks" : "plugin", "step_ms",
+                      r->sum.step_ns / 1e6 / (double)steps, "between_ms",
+                      r->sum.between_ns / 1e6 / (double)steps, "between_fraction",
+                      r->sum.step_ns > 0 ? r->sum.between_ns / r->sum.step_ns : 0, "kinds",
+                      rows_json(r, t.kinds, KINDS, steps), "operations",
+                      rows_json(r, t.row, t.count, steps)));
     fgi_free(t.row);
     fgi_arena_fini(&t.texts);
     return status;

@@ -457,6 +457,22 @@ static fg_status analyze_once(void *self, fg_error *err)
     return status;
 }
 
+/* Unit 0 runs from 10 to 30, twice after 20; unit 1 from 15 to 20, from 40 to 50, and at 25 for no
+ * time. */
+static void units_that_overlap_share_the_time(void **state)
+{
+    (void)state;
+    fgi_tick ticks[] = {{40, 2}, {10, 0}, {30, 1}, {15, 2}, {20, 3},
+                        {30, 1}, {20, 0}, {50, 3}, {25, 3}, {25, 2}};
+    double ns[2] = {0}, begins[2] = {0};
+    fgi_unit_times sum = {.ns = ns, .begins = begins};
+    fgi_ticks_add(ticks, sizeof ticks / sizeof ticks[0], &sum);
+    fgt_close("unit 0", ns[0], 5 + 2.5 + 10, 1e-9, 0);
+    fgt_close("unit 1", ns[1], 2.5 + 10, 1e-9, 0);
+    assert_true(begins[0] == 2 && begins[1] == 3);
+    assert_true(sum.step_ns == 40 && sum.between_ns == 10);
+}
+
 static fg_status time_once(void *self, fg_error *err)
 {
     (void)self;
@@ -495,6 +511,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(objects_of_an_analysis),
+        cmocka_unit_test(units_that_overlap_share_the_time),
         cmocka_unit_test(padding_is_the_layouts_and_not_a_rule),
         cmocka_unit_test(seconds_are_cycles_by_clock_or_bytes_by_bandwidth),
         cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),
