@@ -63,5 +63,7 @@ void fgi_bench_lines_put(fgi_buf *out, const json_t *bench, size_t rows)
     fgi_doc_cards(&d, step_cards, bench);
     if (json_is_object(json_object_get(bench, "profile")))
         put_profile(&d, json_object_get(bench, "profile"), rows);
+    else
+        fgi_doc_say(&d, NULL, "--profile shows the time of each operation");
     fgi_doc_end(&d);
 }
