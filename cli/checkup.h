@@ -4,6 +4,7 @@
 #ifndef CHECKUP_H
 #define CHECKUP_H
 
+#include <fulgurite/check.h>
 #include <fulgurite/device.h>
 #include <fulgurite/host.h>
 #include <jansson.h>
@@ -29,6 +30,8 @@ typedef struct checkup_test {
     int devices, api_major, api_minor;
     int bad_device; /* whose matmul is wrong; -1: none */
     double seconds;
+    fg_check_result check; /* of the plugin */
+    char command[200];     /* that fixes the plugin's results */
     fg_error err;
 } checkup_test;
 
@@ -69,7 +72,7 @@ typedef struct checkup_options {
 void checkup_run(checkup *d, const checkup_options *options);
 /* Plugins, compile cache, the data folder (doctor_probe.c). folder may be NULL. */
 void checkup_probe(checkup *d, const char *folder);
-/* Runs a matmul on each device and a sum over all (doctor_test.c). If devices do not respond within
+/* Runs a matmul on each device and a sum over all, and checks the plugin (doctor_test.c). If devices do not respond within
  * timeout_s, prints the report and ends the process. */
 void checkup_run_test(checkup *d, const checkup_options *options);
 /* Adds a finding of the program. */

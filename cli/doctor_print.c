@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "checkup.h"
@@ -58,6 +59,16 @@ static void put_host(fgi_doc *doc, const fg_host_info *info)
         info->hugepages[0] != '\0' ? ", huge pages " : "", info->hugepages);
 }
 
+static void put_check(fgi_doc *doc, const checkup_test *t)
+{
+    const fg_check_result *r = &t->check;
+    if (r->was_run)
+        fgi_doc_fact(doc, "check", "%d operations in f32, bf16 and f64: %s (%.1f s)", r->operations,
+                     r->wrong > 0 ? "FAILED" : "all results are correct", r->seconds);
+    else if (t->is_good)
+        fgi_doc_fact(doc, "check", "skipped (FULGURITE_PLUGIN_CHECK=off)");
+}
+
 static void put_plugins(fgi_doc *doc, const checkup *d)
 {
     for (int i = 0; i < DOCTOR_PLUGINS; i++) {
@@ -79,6 +90,7 @@ static void put_plugins(fgi_doc *doc, const checkup *d)
                      "%s: %d x %s, PJRT %d.%d: a matmul on each and an all-reduce: %s (%.1f s)",
                      d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
                      d->test.api_minor, d->test.is_good ? "passed" : "FAILED", d->test.seconds);
+    put_check(doc, &d->test);
 }
 
 static void put_findings(fgi_doc *doc, const checkup *d)
@@ -169,14 +181,25 @@ static json_t *plugins_array(const checkup *d)
     return list;
 }
 
+static json_t *check_object(const fg_check_result *r)
+{
+    if (!r->was_run)
+        return json_null();
+    return json_pack("{s:i, s:i, s:o, s:o, s:f}", "operations", r->operations, "wrong", r->wrong,
+                     "worst", words_or_null(r->worst), "relative_error",
+                     isfinite(r->relative_error) ? json_real(r->relative_error) : json_null(),
+                     "seconds", r->seconds);
+}
+
 static json_t *test_object(const checkup_test *t)
 {
     if (!t->was_run)
         return json_null();
-    return json_pack("{s:b, s:o, s:o, s:o, s:i, s:[ii], s:f}", "good", (int)t->is_good, "platform",
+    return json_pack("{s:b, s:o, s:o, s:o, s:i, s:[ii], s:f, s:o}", "good", (int)t->is_good, "platform",
                      fgi_json_string(t->platform), "platform_version", fgi_json_string(t->version),
                      "kind", fgi_json_string(t->kind), "devices", t->devices, "pjrt_api",
-                     t->api_major, t->api_minor, "seconds", t->seconds);
+                     t->api_major, t->api_minor, "seconds", t->seconds, "check",
+                     check_object(&t->check));
 }
 
 static json_t *data_object(const checkup_speed *s)

@@ -1,4 +1,4 @@
-/* doctor_test.c - tests the devices: a matmul on each, and a sum over all.
+/* doctor_test.c - tests the devices: a matmul on each, and a sum over all; then checks the plugin.
  *
  * The rows of one batch are sharded across the devices, eight rows each, and multiplied by a
  * replicated matrix; the mean over the whole batch requires an all-reduce. All values are small
@@ -151,6 +151,30 @@ static void describe(checkup_test *test, const fg_client *client)
         (void)fgi_snprintf(test->kind, sizeof(test->kind), "%s", device.kind);
 }
 
+/* Lines of a message become parts of one line. */
+static void keep_one_line(fg_error *err)
+{
+    for (char *end = strchr(err->message, '\n'); end != NULL; end = strchr(end, '\n'))
+        *end = ';';
+}
+
+/* Whether the plugin computes correctly, now, even if it did before. */
+static void check_plugin(checkup *d, fg_client *client)
+{
+    checkup_test *test = &d->test;
+    fg_error err = {0};
+    if (fg_client_check(client, &(fg_check_options){.repeat = true}, &test->check, &err) == FG_OK)
+        return;
+    if (test->check.wrong == 0)
+        keep_one_line(&err);
+    err.message[strcspn(err.message, "\n")] = '\0';
+    (void)fgi_snprintf(test->command, sizeof(test->command), "%s%s",
+                       test->check.flags[0] != '\0' ? "export XLA_FLAGS=" : "fulgurite setup ",
+                       test->check.flags[0] != '\0' ? test->check.flags : test->platform);
+    checkup_find(d, FG_WRONG, test->check.wrong > 0 ? "wrong-results" : "check-failed",
+                 test->check.wrong > 0 ? test->command : NULL, "%.380s", err.message);
+}
+
 void checkup_run_test(checkup *d, const checkup_options *o)
 {
     checkup_test *test = &d->test;
@@ -168,10 +192,11 @@ void checkup_run_test(checkup *d, const checkup_options *o)
     FGI_DONE(compute(d, client, set, o->timeout_s, &test->err));
 done:
     fg_dataset_destroy(set);
-    fg_client_close(client);
     test->seconds = fgi_now_s() - begin;
-    for (char *end = strchr(test->err.message, '\n'); end != NULL; end = strchr(end, '\n'))
-        *end = ';'; /* only the first line of the message */
+    if (test->is_good)
+        check_plugin(d, client);
+    fg_client_close(client);
+    keep_one_line(&test->err);
     if (status != FG_OK)
         checkup_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s", test->err.message);
     else if (test->bad_device >= 0)

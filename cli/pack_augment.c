@@ -2,7 +2,9 @@
  * its augmented versions in each row.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/check.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -93,6 +95,12 @@ static fg_tensor apply(const view *v, fg_tensor x, int64_t batch, const uint32_t
     return fg_cast(fg_add_scalar(fg_mul_scalar(x, 255), 0.5), FG_U8);
 }
 
+static void say(void *self, const char *line)
+{
+    (void)self;
+    (void)fprintf(stderr, "fulgurite pack: %s\n", line);
+}
+
 /* Replaces v->batch by the augmented images. */
 static fg_status run(view *v, int64_t batch, fg_error *err)
 {
@@ -105,6 +113,7 @@ static fg_status run(view *v, int64_t batch, fg_error *err)
     for (int64_t i = 0; i < batch; i++)
         numbers[i] = (uint32_t)i;
     FGI_DONE(fg_client_open(&cpu, &v->client, err));
+    FGI_DONE(fg_client_check(v->client, &(fg_check_options){.say = say}, NULL, err));
     FGI_DONE(fg_trace_create(v->client, &v->trace, err));
     FGI_DONE(fg_array_create(v->client, &type, v->batch, &input, err));
     fg_trace_set_training(v->trace, true);

@@ -13,6 +13,7 @@
 #include <fulgurite/base.h>
 #include <fulgurite/callback.h>
 #include <fulgurite/catalog.h>
+#include <fulgurite/check.h>
 #include <fulgurite/chip.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>

@@ -385,7 +385,8 @@ static fg_status open_path(const char *path, const char *accelerator, const requ
     FGI_DONE(choose_devices(c, r, err));
     FGI_DONE(make_mesh(c, &r->opt->mesh, err));
     /* a program compiled without devices cannot be loaded without them, so caching it is useless */
-    FGI_DONE(fgi_cache_open(c, r->opt->topology ? "" : r->opt->cache_dir, err));
+    if (!r->opt->topology)
+        FGI_DONE(fgi_cache_open(c, r->opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
     c->has_lock = true;
     fgi_client_add_kernels(c);
@@ -561,15 +562,39 @@ fg_status fg_device_info_at(const fg_client *client, int index, fg_device_info *
 
 fg_client_stats fg_client_stats_of(const fg_client *client)
 {
+    const fg_client_stats *without = &client->unlisted;
     return (fg_client_stats){
-        .compiles = atomic_load(&client->stats.compiles),
-        .compile_cache_hits = atomic_load(&client->stats.cache_hits),
-        .compile_s = (double)atomic_load(&client->stats.compile_ns) * 1e-9,
-        .executions = atomic_load(&client->stats.executions),
-        .host_reads = atomic_load(&client->stats.host_reads),
-        .uploaded_bytes = atomic_load(&client->stats.uploaded_bytes),
-        .in_place_bytes = atomic_load(&client->stats.in_place_bytes),
+        .compiles = atomic_load(&client->stats.compiles) - without->compiles,
+        .compile_cache_hits = atomic_load(&client->stats.cache_hits) - without->compile_cache_hits,
+        .compile_s = (double)atomic_load(&client->stats.compile_ns) * 1e-9 - without->compile_s,
+        .executions = atomic_load(&client->stats.executions) - without->executions,
+        .host_reads = atomic_load(&client->stats.host_reads) - without->host_reads,
+        .uploaded_bytes = atomic_load(&client->stats.uploaded_bytes) - without->uploaded_bytes,
+        .in_place_bytes = atomic_load(&client->stats.in_place_bytes) - without->in_place_bytes,
     };
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+void fgi_client_begin_check(fg_client *client)
+{
+    client->stats_before = fg_client_stats_of(client);
+    client->is_checked = true;
+}
+
+/* Launches are numbered, so the counters themselves do not go back. */
+void fgi_client_end_check(fg_client *client)
+{
+    const fg_client_stats *before = &client->stats_before, now = fg_client_stats_of(client);
+    fg_client_stats *add = &client->unlisted;
+    add->compiles += now.compiles - before->compiles;
+    add->compile_cache_hits += now.compile_cache_hits - before->compile_cache_hits;
+    add->compile_s += now.compile_s - before->compile_s;
+    add->executions += now.executions - before->executions;
+    add->host_reads += now.host_reads - before->host_reads;
+    add->uploaded_bytes += now.uploaded_bytes - before->uploaded_bytes;
+    add->in_place_bytes += now.in_place_bytes - before->in_place_bytes;
+    client->is_checked = false;
 }
 
 /* ---- compilations ----------------------------------------------------------------------------
@@ -577,6 +602,8 @@ fg_client_stats fg_client_stats_of(const fg_client *client)
 
 void fgi_client_add_compile(fg_client *client, const fg_compile_event *event)
 {
+    if (client->is_checked)
+        return;
     (void)pthread_mutex_lock(&client->lock);
     fg_compile_event *all = client->compile;
     if (client->compile_count == FG_MAX_COMPILE_EVENTS) {
@@ -622,6 +649,7 @@ void fgi_client_release(fg_client *client)
     if (client->has_lock)
         pthread_mutex_destroy(&client->lock);
     fgi_free(client->cache_dir);
+    fgi_free(client->verdict_dir);
     fgi_arena_fini(&client->arena);
     fgi_free(client);
 }

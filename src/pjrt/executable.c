@@ -242,6 +242,7 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
     unsigned char *packed = NULL;
     size_t packed_size = 0;
     compiled fresh = {0};
+    const bool uses_cache = c->cache_dir && !c->is_checked;
     fg_status status;
     FGI_DONE(fgi_compile_options_pack(c, options, &packed, &packed_size, err));
     const fgi_hash key = fgi_cache_key(c, packed, packed_size, key_text.data, key_text.size);
@@ -249,7 +250,7 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
     if (*out)
         goto done;
     const int64_t begin = fgi_timeline_begin();
-    if (c->cache_dir)
+    if (uses_cache)
         *out = fgi_cache_load(c, key, options);
     *out_found = *out ? IN_CACHE : NOWHERE;
     if (*out) {
@@ -260,7 +261,7 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
             compile(c, text, text_size, packed, packed_size, options->is_optimized, &fresh, err));
         FGI_DONE(wrap(c, fresh, options, out, err));
         fgi_timeline_end(begin, "compile", "compile", -1);
-        if (c->cache_dir)
+        if (uses_cache)
             fgi_cache_store(c, key, *out);
     }
     hold(c, *out, key);

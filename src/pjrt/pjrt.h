@@ -169,6 +169,21 @@ fg_status fgi_profiler_stop(fgi_profiler *profiler, unsigned char **out_data, si
                             fg_error *err);
 void fgi_profiler_destroy(fgi_profiler *profiler); /* also while it runs; NULL is allowed */
 
+/* ---- whether the plugin computes correctly (src/trust) ---------------------------------------- */
+
+/* Between these calls, one thread uses the client: its programs are compiled even if they are in
+ * the disk cache, are not written to it, and nothing is counted or listed. */
+void fgi_client_begin_check(fg_client *client);
+void fgi_client_end_check(fg_client *client);
+
+/* Whether a verdict with this name was recorded for the same content of the plugin's file, the same
+ * XLA_FLAGS and, on the CPU, the same processor. */
+bool fgi_verdict_is_known(const fg_client *client, const char *name);
+/* Records one. Errors: FG_EIO (also without a home folder), FG_ENOMEM. */
+fg_status fgi_verdict_record(const fg_client *client, const char *name, fg_error *err);
+/* Whether the plugin's file contains these words; false if it cannot be read. */
+bool fgi_plugin_contains(const fg_client *client, const char *words);
+
 /* ---- client ---------------------------------------------------------------------------------- */
 
 typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform;

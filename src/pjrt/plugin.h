@@ -103,6 +103,9 @@ struct fg_client {
     fgi_arena arena;        /* every string and table above */
     char *cache_dir;        /* NULL: no cache */
     fgi_hash cache_seed;    /* the key of the cache, except for program and options */
+    char *verdict_dir;      /* of verdicts about plugins; NULL: there is no home folder */
+    bool is_checked;        /* a check runs: no disk cache, and nothing is listed */
+    fg_client_stats stats_before, unlisted; /* when it began; what all checks added */
     pthread_mutex_t lock;   /* for what follows, and the references of programs */
     bool has_lock;
     fg_compile_event compile[FG_MAX_COMPILE_EVENTS];
@@ -241,8 +244,12 @@ fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_op
 
 /* ---- the cache on disk ----------------------------------------------------------------------- */
 
-/* Sets the client's cache_dir and cache_seed; cache_dir as in fg_client_options. */
+/* Sets the client's cache_dir, cache_seed and verdict_dir; cache_dir as in fg_client_options. */
 fg_status fgi_cache_open(fg_client *client, const char *cache_dir, fg_error *err);
+/* A hash of what determines results besides the plugin, the devices and the program. */
+fgi_hash fgi_cache_circumstances(const fg_client *client, fgi_hash hash);
+/* Whether it is a regular file of this user. */
+bool fgi_cache_is_own_file(const char *path);
 fgi_hash fgi_cache_key(const fg_client *client, const void *options, size_t options_size,
                        const char *text, size_t text_size);
 /* The program, or NULL if it is not in the cache. */

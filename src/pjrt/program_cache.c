@@ -64,20 +64,25 @@ static fgi_hash more_processor(fgi_hash hash)
     return more_int(hash, fgi_cpu_affinity());
 }
 
+fgi_hash fgi_cache_circumstances(const fg_client *c, fgi_hash hash)
+{
+    hash = more_text(hash, c->info.platform_version);
+    hash = more_text(hash, getenv("XLA_FLAGS"));
+    hash = more_text(hash, getenv("LIBTPU_INIT_ARGS"));
+    return c->platform == FGI_CPU ? more_processor(hash) : hash;
+}
+
 static fgi_hash seed_of(const fg_client *c)
 {
     fgi_hash hash = fgi_hash_bytes(magic, sizeof magic);
     hash = more_text(hash, c->plugin.path);
     hash = more_int(hash, c->plugin.file_size);
     hash = more_int(hash, c->plugin.file_time_ns);
-    hash = more_text(hash, c->info.platform_version);
-    hash = more_text(hash, getenv("XLA_FLAGS"));
-    hash = more_text(hash, getenv("LIBTPU_INIT_ARGS"));
     for (int i = 0; i < c->info.device_count; i++) {
         hash = more_int(hash, c->devices[i].id);
         hash = more_text(hash, c->devices[i].kind);
     }
-    return c->platform == FGI_CPU ? more_processor(hash) : hash;
+    return fgi_cache_circumstances(c, hash);
 }
 
 /* The default folder; NULL: no home folder, no cache. */
@@ -93,18 +98,19 @@ static char *default_folder(void)
 fg_status fgi_cache_open(fg_client *client, const char *cache_dir, fg_error *err)
 {
     const char *flags = getenv("XLA_FLAGS");
-    const bool is_off = cache_dir && !*cache_dir;
-    /* If the user wants dumps of the compiler, it must run. */
-    if (is_off || (flags && strstr(flags, "xla_dump")))
-        return FG_OK;
-    char *base = cache_dir ? fgi_strdup(cache_dir) : default_folder();
+    const bool is_off = cache_dir && !*cache_dir, is_named = cache_dir && *cache_dir;
+    char *base = is_named ? fgi_strdup(cache_dir) : default_folder();
     if (!base)
-        return cache_dir ? fgi_no_memory(err) : FG_OK;
-    client->cache_dir = fgi_path_join(base, "programs");
+        return is_named ? fgi_no_memory(err) : FG_OK;
+    /* If the user requests dumps of the compiler, it must run. */
+    const bool has_programs = !is_off && !(flags && strstr(flags, "xla_dump"));
+    client->cache_dir = has_programs ? fgi_path_join(base, "programs") : NULL;
+    client->verdict_dir = fgi_path_join(base, "checks");
     fgi_free(base);
-    if (!client->cache_dir)
+    if ((has_programs && !client->cache_dir) || !client->verdict_dir)
         return fgi_no_memory(err);
-    client->cache_seed = seed_of(client);
+    if (has_programs)
+        client->cache_seed = seed_of(client);
     return FG_OK;
 }
 
@@ -126,7 +132,7 @@ static char *path_of(const fg_client *client, fgi_hash key)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Only files owned by the user: their content is executed. */
-static bool is_own_file(const char *path)
+bool fgi_cache_is_own_file(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
@@ -150,7 +156,7 @@ fgi_executable *fgi_cache_load(fg_client *client, fgi_hash key, const fgi_compil
     char *data = NULL;
     size_t size = 0;
     char *path = client->cache_dir ? path_of(client, key) : NULL;
-    if (path && is_own_file(path) &&
+    if (path && fgi_cache_is_own_file(path) &&
         fgi_file_read(path, FILE_LIMIT_BYTES, &data, &size, &why) == FG_OK) {
         if (!is_whole(data, size, key))
             fgi_log(FG_LOG_INFO, "recompiling: the cached program '%s' is damaged", path);

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include <fulgurite/check.h>
 #include <fulgurite/dist.h>
 #include "base/error.h"
 #include "pjrt/pjrt.h"
@@ -50,7 +51,8 @@ fg_status fgi_strategy_check(const fg_trainer_devices *o, fg_error *err)
     return check_count(o, fgi_device_list_size(&list), err);
 }
 
-fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_error *err)
+fg_status fgi_strategy_open(const fg_trainer_devices *o, const fg_check_options *check,
+                            fg_client **client, fg_error *err)
 {
     const fg_client_options options = {
         .accelerator = o->accelerator,
@@ -62,7 +64,9 @@ fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_
     *client = o->client;
     if (*client == NULL)
         FGI_TRY(fg_client_open(&options, client, err));
-    const fg_status status = check_count(o, fg_client_info_of(*client)->device_count, err);
+    fg_status status = check_count(o, fg_client_info_of(*client)->device_count, err);
+    if (status == FG_OK && *client != o->client)
+        status = fg_client_check(*client, check, NULL, err);
     if (status != FG_OK) {
         if (*client != o->client)
             fg_client_close(*client);

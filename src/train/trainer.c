@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <fulgurite/check.h>
 #include <fulgurite/chip.h>
 #include "base/alloc.h"
 #include "base/error.h"
@@ -368,9 +369,16 @@ static void warn_of_precision(const fg_trainer *trainer)
             trainer->precision->name);
 }
 
+static void say(void *self, const char *line)
+{
+    const fg_trainer *trainer = self;
+    fgi_progress_say(trainer->progress, line);
+}
+
 fg_status fg_trainer_connect(fg_trainer *trainer, fg_error *err)
 {
-    return fgi_strategy_open(&trainer->options.devices, &trainer->client, err);
+    const fg_check_options check = {.say = say, .say_self = trainer};
+    return fgi_strategy_open(&trainer->options.devices, &check, &trainer->client, err);
 }
 
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,

@@ -5,6 +5,7 @@
 #ifndef FGI_TRAIN_TRAINER_OPTIONS_H
 #define FGI_TRAIN_TRAINER_OPTIONS_H
 
+#include <fulgurite/check.h>
 #include <fulgurite/train.h>
 
 #include "base/arena.h"
@@ -45,8 +46,10 @@ int64_t fgi_accumulation_steps(const fgi_accumulation *a, int64_t first, int64_t
 
 /* Checks the options for devices and strategy. */
 fg_status fgi_strategy_check(const fg_trainer_devices *o, fg_error *err);
-/* Opens the client that the options request, or takes theirs, unless *client is open. */
-fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_error *err);
+/* Opens the client that the options request and checks its plugin, or takes theirs, unless *client
+ * is open. */
+fg_status fgi_strategy_open(const fg_trainer_devices *o, const fg_check_options *check,
+                            fg_client **client, fg_error *err);
 /* Refuses devices of several processes, for which programs can only be compiled. */
 fg_status fgi_strategy_can_run(const fg_client *client, fg_error *err);
 /* The strategy on that many devices: "single", "ddp" or "fsdp". */

@@ -138,6 +138,7 @@ BY_STATUS(fg_ckpt_options, fg_ckpt_open("nowhere", &o, &ckpt, err))
 BY_STATUS(fg_hub_options, fg_hub_fetch("hf:nobody/nothing", &o, &model_folder, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
+BY_STATUS(fg_check_options, fg_client_check(NULL, &o, NULL, err))
 BY_STATUS(fg_array_options, fg_array_create_sharded(NULL, &type3, NULL, &o, &array, err))
 BY_STATUS(fg_batch_find_options, fg_trainer_find_batch(NULL, NULL, NULL, &o, &fit_of_batch, err))
 BY_STATUS(fg_lr_losses, fg_lr_suggest(&o, NULL, &suggestions, err))
@@ -419,6 +420,7 @@ static const reserved_row refused[] = {
     ROW(fg_ckpt_options),
     ROW(fg_hub_options),
     ROW(fg_client_options),
+    ROW(fg_check_options),
     ROW(fg_norm_options),
     ROW(fg_embedding_options),
     ROW(fg_multihead_attention_options),
