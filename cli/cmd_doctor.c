@@ -107,7 +107,8 @@ const cli_command cli_doctor = {
         "Reports the environment (Kaggle, Colab, a Google Cloud TPU VM or other), TPUs, "
         "processors, memory, plugins and compile cache. Runs a matrix multiplication on each "
         "device and a sum across all of them. Then checks that the plugin computes correctly, by "
-        "comparing the results of small programs with those of plain C. Each finding is a note, a warning or an error "
+        "comparing the results of small programs with those of plain C. Each finding is a note, a "
+        "warning or an error "
         "(`wrong`), with a command that fixes it. The exit status is 1 if something is wrong.\n\n"
         "With --fix, prints no report, unsets stale environment variables, sets missing ones, and "
         "runs COMMAND.",

@@ -195,11 +195,11 @@ static json_t *test_object(const checkup_test *t)
 {
     if (!t->was_run)
         return json_null();
-    return json_pack("{s:b, s:o, s:o, s:o, s:i, s:[ii], s:f, s:o}", "good", (int)t->is_good, "platform",
-                     fgi_json_string(t->platform), "platform_version", fgi_json_string(t->version),
-                     "kind", fgi_json_string(t->kind), "devices", t->devices, "pjrt_api",
-                     t->api_major, t->api_minor, "seconds", t->seconds, "check",
-                     check_object(&t->check));
+    return json_pack("{s:b, s:o, s:o, s:o, s:i, s:[ii], s:f, s:o}", "good", (int)t->is_good,
+                     "platform", fgi_json_string(t->platform), "platform_version",
+                     fgi_json_string(t->version), "kind", fgi_json_string(t->kind), "devices",
+                     t->devices, "pjrt_api", t->api_major, t->api_minor, "seconds", t->seconds,
+                     "check", check_object(&t->check));
 }
 
 static json_t *data_object(const checkup_speed *s)

@@ -277,7 +277,8 @@ FG_API FG_MUST_USE fg_status fg_trainer_create(const fg_trainer_options *options
 FG_API void fg_trainer_destroy(fg_trainer *trainer);
 
 /* Connects the Trainer to its devices before the first call of fit or an evaluation, so that
- * fg_trainer_client can be used. Does nothing if it is connected. Errors: those of fg_client_open;
+ * fg_trainer_client can be used. Does nothing if it is connected. If it opens the client, it also
+ * checks the plugin (check.h). Errors: those of fg_client_open and fg_client_check;
  * FG_EINVAL if the strategy does not support the devices. */
 FG_API FG_MUST_USE fg_status fg_trainer_connect(fg_trainer *trainer, fg_error *err);
 

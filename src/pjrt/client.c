@@ -515,6 +515,8 @@ fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype)
     return client->platform == FGI_CPU && dtype == FG_F16 ? FGI_WIDENED : FGI_NATIVE;
 }
 
+bool fgi_client_rounds_operands(const fg_client *client) { return client->platform != FGI_CPU; }
+
 int fgi_accelerator_devices(const char *accelerator)
 {
     return accelerator != NULL && strcmp(accelerator, "cpu") == 0 ? CPU_DEVICES : 0;

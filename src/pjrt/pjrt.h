@@ -169,10 +169,10 @@ fg_status fgi_profiler_stop(fgi_profiler *profiler, unsigned char **out_data, si
                             fg_error *err);
 void fgi_profiler_destroy(fgi_profiler *profiler); /* also while it runs; NULL is allowed */
 
-/* ---- whether the plugin computes correctly (src/trust) ---------------------------------------- */
+/* ---- whether the plugin computes correctly (src/trust) --------------------------------------- */
 
-/* Between these calls, one thread uses the client: its programs are compiled even if they are in
- * the disk cache, are not written to it, and nothing is counted or listed. */
+/* Between these calls, only the check uses the client: its programs are compiled even if they are
+ * in the disk cache, are not written to it, and nothing is counted or listed. */
 void fgi_client_begin_check(fg_client *client);
 void fgi_client_end_check(fg_client *client);
 
@@ -214,6 +214,8 @@ typedef enum fgi_support {
 fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype);
 /* The number of devices of a client whose options give none; 0: it depends on the machine. */
 int fgi_accelerator_devices(const char *accelerator);
+/* Whether its matmuls of f32 may have operands that are rounded to bf16 or TF32. */
+bool fgi_client_rounds_operands(const fg_client *client);
 /* Whether its devices are virtual devices of one processor. */
 bool fgi_client_is_virtual(const fg_client *client);
 /* Whether its devices can read the host's memory in place. */

@@ -106,7 +106,7 @@ struct fg_client {
     char *verdict_dir;      /* of verdicts about plugins; NULL: there is no home folder */
     bool is_checked;        /* a check runs: no disk cache, and nothing is listed */
     fg_client_stats stats_before, unlisted; /* when it began; what all checks added */
-    pthread_mutex_t lock;   /* for what follows, and the references of programs */
+    pthread_mutex_t lock;                   /* for what follows, and the references of programs */
     bool has_lock;
     fg_compile_event compile[FG_MAX_COMPILE_EVENTS];
     size_t compile_count;

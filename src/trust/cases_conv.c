@@ -7,17 +7,16 @@
 
 static fg_tensor conv(const fgi_case *c, const fg_tensor *in)
 {
-    return fg_conv2d(in[0], in[1],
-                     &(fg_conv2d_options){.stride = c->arg[0],
-                                          .pad = c->arg[1],
-                                          .dilation = c->arg[2],
-                                          .groups = c->arg[3]});
+    return fg_conv2d(
+        in[0], in[1],
+        &(fg_conv2d_options){
+            .stride = c->arg[0], .pad = c->arg[1], .dilation = c->arg[2], .groups = c->arg[3]});
 }
 
 /* Flags; x and kernel; then stride, padding, dilation, groups. */
 #define CONV(words, more, n, h, w, channels, kh, kw, in, out, ...)                                 \
     {                                                                                              \
-        .name = words, .dim = {{n, h, w, channels}, {kh, kw, in, out}}, .flags = more,             \
+        .name = (words), .dim = {{n, h, w, channels}, {kh, kw, in, out}}, .flags = (more),         \
         .arg = {__VA_ARGS__}, .trace = conv, .compute = fgi_host_conv                              \
     }
 

@@ -4,8 +4,8 @@
  * Compilers choose another algorithm by the sizes, so the same operation occurs with several. A
  * product that is multiplied and summed is computed in one loop by some: XLA's CPU compiler of 2026
  * gave garbage for a batched matmul with a transposed, broadcast matrix. That depends on the
- * number of tasks which the loop is divided into, about from 2^16 multiplications on, and on the
- * remainders: (2, 128, 8, 32) is wrong, (8, 32, 64, 64) is right.
+ * shape, and starts at about 2^14 multiplications, where the loop is divided into tasks:
+ * (2, 128, 8, 32) is wrong, (2, 32, 8, 32) and (8, 32, 64, 64) are right.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops.h>
@@ -49,8 +49,8 @@ static fg_tensor weighted(const fgi_case *c, const fg_tensor *in)
 
 #define EINSUM(words, letters, more, ...)                                                          \
     {                                                                                              \
-        .name = words, .equation = letters, .dim = {__VA_ARGS__}, .flags = more, .trace = einsum,  \
-        .compute = fgi_host_einsum                                                                 \
+        .name = (words), .equation = (letters), .dim = {__VA_ARGS__}, .flags = (more),             \
+        .trace = einsum, .compute = fgi_host_einsum                                                \
     }
 #define SQUARES(b, m, k, n, more)                                                                  \
     {                                                                                              \

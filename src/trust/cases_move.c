@@ -84,7 +84,7 @@ static int64_t sort_from(const fgi_case *c, const fgi_case_values *v, int64_t i)
 }
 
 #define MOVE(words, function, ...)                                                                 \
-    .name = words, .dim = {__VA_ARGS__}, .trace = function, .compute = fgi_host_move,              \
+    .name = (words), .dim = {__VA_ARGS__}, .trace = (function), .compute = fgi_host_move,          \
     .source = function##_from
 
 const fgi_case fgi_cases_move[] = {
@@ -92,10 +92,7 @@ const fgi_case fgi_cases_move[] = {
     {MOVE("concatenation with the reverse", reverse, {6, 17})},
     {MOVE("slice and padding", slice, {8, 19}), .flags = FGI_CASE_BF16},
     {MOVE("gather", gather, {9, 13}, {21}), .flags = FGI_CASE_INDEX | FGI_CASE_F64},
-    {MOVE("sort", sort, {9, 25}),
-     .flags = FGI_CASE_DISTINCT | FGI_CASE_NO_GRADIENT,
-     .low = -100,
-     .step = 1,
-     .steps = 225},
+    {MOVE("sort", sort, {9, 25}), .flags = FGI_CASE_DISTINCT | FGI_CASE_NO_GRADIENT, .low = -100,
+     .step = 1, .steps = 225},
     {0},
 };

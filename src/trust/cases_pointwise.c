@@ -50,8 +50,7 @@ static fg_tensor unary(const fgi_case *c, const fg_tensor *in)
     fg_tensor rows[ONES];
     (void)c;
     for (int64_t i = 0; i < ONES; i++) {
-        const fg_tensor x =
-            fg_slice(in[0], (int64_t[]){i, 0}, (int64_t[]){i + 1, WIDTH}, NULL);
+        const fg_tensor x = fg_slice(in[0], (int64_t[]){i, 0}, (int64_t[]){i + 1, WIDTH}, NULL);
         rows[i] = ones[i].trace(fg_add_scalar(x, ones[i].low));
     }
     return fg_concat(rows, ONES, 0);
@@ -113,8 +112,8 @@ static fg_tensor binary(const fgi_case *c, const fg_tensor *in)
     fg_tensor parts[TWOS];
     (void)c;
     for (int64_t i = 0; i < TWOS; i++) {
-        const fg_tensor a = fg_slice(in[0], (int64_t[]){i, 0, 0},
-                                     (int64_t[]){i + 1, ROWS, COLUMNS}, NULL);
+        const fg_tensor a =
+            fg_slice(in[0], (int64_t[]){i, 0, 0}, (int64_t[]){i + 1, ROWS, COLUMNS}, NULL);
         const fg_tensor b =
             fg_slice(in[1], (int64_t[]){i, 0, 0}, (int64_t[]){i + 1, 1, COLUMNS}, NULL);
         parts[i] = twos[i].trace(a, b);

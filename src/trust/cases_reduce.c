@@ -26,7 +26,7 @@ static fg_tensor sum(const fgi_case *c, const fg_tensor *in)
     return fg_sum(in[0], count, axes);
 }
 
-static fg_tensor sum_of_products(const fgi_case *c, const fg_tensor *in)
+static fg_tensor weighted_sum(const fgi_case *c, const fg_tensor *in)
 {
     (void)c;
     return fg_sum(fg_mul(in[0], in[1]), 1, (int[]){1});
@@ -72,8 +72,7 @@ static int64_t largest_in_window(const fgi_case *c, const fgi_case_values *v, in
     const int64_t w = element / y[3] % y[2], channel = element % y[3];
     int64_t best = -1;
     for (int64_t i = 0; i < 4; i++) {
-        const int64_t at =
-            ((n * x[1] + 2 * h + i / 2) * x[2] + 2 * w + i % 2) * x[3] + channel;
+        const int64_t at = ((n * x[1] + 2 * h + i / 2) * x[2] + 2 * w + i % 2) * x[3] + channel;
         if (best < 0 || v->in[0][at] > v->in[0][best])
             best = at;
     }
@@ -110,19 +109,22 @@ static fg_tensor normalize(const fgi_case *c, const fg_tensor *in)
 
 #define SUM(words, letters, more, ...)                                                             \
     {                                                                                              \
-        .name = words, .equation = letters, .dim = {{__VA_ARGS__}},                                \
+        .name = (words), .equation = (letters), .dim = {{__VA_ARGS__}},                            \
         .flags = FGI_CASE_NO_GRADIENT | (more), .trace = sum, .compute = fgi_host_einsum           \
     }
 #define EXTREME(words, function, axis, sign, more)                                                 \
     {                                                                                              \
-        .name = words, .dim = {{14, 18}}, .flags = FGI_CASE_DISTINCT | (more), .low = -100,        \
-        .step = 1, .steps = 252, .trace = function, .compute = fgi_host_move,                      \
-        .source = largest_at, .arg = {axis, sign}                                                  \
+        .name = (words), .dim = {{14, 18}}, .flags = FGI_CASE_DISTINCT | (more), .low = -100,      \
+        .step = 1, .steps = 252, .trace = (function), .compute = fgi_host_move,                    \
+        .source = largest_at, .arg = {                                                             \
+            axis,                                                                                  \
+            sign                                                                                   \
+        }                                                                                          \
     }
 #define ROWS(words, function, host, more, ...)                                                     \
     {                                                                                              \
-        .name = words, .dim = {__VA_ARGS__}, .flags = more, .low = -1, .step = 0.125, .steps = 24, \
-        .trace = function, .compute = host                                                         \
+        .name = (words), .dim = {__VA_ARGS__}, .flags = (more), .low = -1, .step = 0.125,          \
+        .steps = 24, .trace = (function), .compute = (host)                                        \
     }
 
 const fgi_case fgi_cases_reduce[] = {
@@ -135,7 +137,7 @@ const fgi_case fgi_cases_reduce[] = {
      .equation = "ab,ab->a",
      .dim = {{40, 90}, {40, 90}},
      .flags = FGI_CASE_NO_GRADIENT,
-     .trace = sum_of_products,
+     .trace = weighted_sum,
      .compute = fgi_host_einsum},
     EXTREME("maximum of rows", largest, 1, 1, FGI_CASE_NO_GRADIENT),
     EXTREME("minimum of columns", smallest, 0, -1, FGI_CASE_NO_GRADIENT),

@@ -64,8 +64,8 @@ static void name_verdicts(const fg_client *client, char *programs, char *devices
     (void)fgi_snprintf(programs, NAME_BYTES, "programs " CASES_VERSION " " FG_VERSION_STRING);
     int used = fgi_snprintf(devices, NAME_BYTES, "devices " CASES_VERSION " " FG_VERSION_STRING);
     for (int i = 0; i < mesh->axis_count && used < NAME_BYTES; i++)
-        used += fgi_snprintf(devices + used, (size_t)(NAME_BYTES - used), " %d",
-                             mesh->axes[i].size);
+        used +=
+            fgi_snprintf(devices + used, (size_t)(NAME_BYTES - used), " %d", mesh->axes[i].size);
 }
 
 /* ---- running ---------------------------------------------------------------------------------
@@ -104,8 +104,8 @@ static void *check_some(void *self)
         fg_trace *trace = NULL;
         w->of[i].status = fg_trace_create(w->client, &trace, &w->of[i].err);
         if (w->of[i].status == FG_OK)
-            w->of[i].status = check_program(w, trace, &fgi_check_programs[i], &w->of[i].report,
-                                            &w->of[i].err);
+            w->of[i].status =
+                check_program(w, trace, &fgi_check_programs[i], &w->of[i].report, &w->of[i].err);
         fg_trace_destroy(trace);
     }
     return NULL;
@@ -198,8 +198,8 @@ static void say(const fg_check_options *options, const fg_client *client,
                        "%s%s%s%.200s",
                        result->operations, fgi_s(result->operations), name ? name + 1 : path,
                        result->seconds, report->unchecked[0] ? "; not checked: " : "",
-                       report->unchecked, is_kept ? "" : "; repeated at every start: ",
-                       not_kept->message);
+                       report->unchecked,
+                       is_kept ? "" : "; repeated at every start: ", not_kept->message);
     if (options && options->say)
         options->say(options->say_self, line);
 }
@@ -252,6 +252,5 @@ fg_status fg_client_check(fg_client *client, const fg_check_options *options, fg
     if (!client)
         return fgi_fail(err, FG_EINVAL, "no client was given");
     FGI_TRY(is_disabled(&is_off, err));
-    return is_off || fgi_client_is_compile_only(client) ? FG_OK
-                                                        : check(client, options, into, err);
+    return is_off || fgi_client_is_compile_only(client) ? FG_OK : check(client, options, into, err);
 }

@@ -51,13 +51,15 @@ static void parse(const fgi_case *c, indices *x)
 }
 
 /* Adds the product of one combination of indices to the result, and to each gradient. */
-static void add_products(fgi_case_values *v, const int64_t *at, int operands)
+static void add_terms(fgi_case_values *v, const int64_t *at, int operands)
 {
-    double factor[FGI_CASE_OPERANDS], product = 1;
-    for (int i = 0; i < operands; i++)
-        product *= factor[i] = v->in[i][at[i]];
+    double factor[FGI_CASE_OPERANDS] = {0}, term = 1;
+    for (int i = 0; i < operands && v->in[i]; i++) {
+        factor[i] = v->in[i][at[i]];
+        term *= factor[i];
+    }
     if (v->y)
-        v->y[at[operands]] += product;
+        v->y[at[operands]] += term;
     for (int i = 0; v->dy && i < operands; i++) {
         double others = v->dy[at[operands]];
         for (int k = 0; k < operands; k++)
@@ -73,7 +75,7 @@ bool fgi_host_einsum(const fgi_case *c, fgi_case_values *v)
     int64_t index[LETTERS] = {0}, at[TERMS] = {0};
     parse(c, &x);
     for (int i = 0; i >= 0;) {
-        add_products(v, at, x.terms - 1);
+        add_terms(v, at, x.terms - 1);
         for (i = x.count - 1; i >= 0; i--) { /* the next combination */
             const bool wraps = ++index[i] == x.size[i];
             const int64_t steps = wraps ? 1 - x.size[i] : 1;
@@ -124,8 +126,7 @@ static void add_pixel(const fgi_case *c, fgi_case_values *v, const int64_t *at, 
         const int64_t column = at[2] * c->arg[0] - c->arg[1] + i / k[2] % k[1] * c->arg[2];
         if (row < 0 || row >= x[1] || column < 0 || column >= x[2])
             continue;
-        const int64_t a =
-            ((at[0] * x[1] + row) * x[2] + column) * x[3] + group * k[2] + i % k[2];
+        const int64_t a = ((at[0] * x[1] + row) * x[2] + column) * x[3] + group * k[2] + i % k[2];
         const int64_t b = i * k[3] + at[3];
         v->y[y] += v->in[0][a] * v->in[1][b];
         v->gradient[0][a] += v->dy[y] * v->in[1][b];
@@ -168,7 +169,7 @@ static double sum_of(const double *a, int64_t count)
     return sum;
 }
 
-static double sum_of_products(const double *a, const double *b, int64_t count)
+static double weighted_sum(const double *a, const double *b, int64_t count)
 {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
@@ -192,7 +193,7 @@ bool fgi_host_softmax(const fgi_case *c, fgi_case_values *v)
         double *y = v->y + row, *dx = v->gradient[0] + row;
         for (int64_t i = 0; i < n; i++)
             y[i] = exp(x[i]) / sum;
-        const double mean = sum_of_products(y, dy, n);
+        const double mean = weighted_sum(y, dy, n);
         for (int64_t i = 0; i < n; i++)
             dx[i] = y[i] * (dy[i] - mean);
     }

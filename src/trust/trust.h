@@ -40,15 +40,15 @@ enum {
 };
 
 struct fgi_case {
-    const char *name;                                /* for messages */
-    int64_t dim[FGI_CASE_OPERANDS][FGI_CASE_RANK];   /* of the operands; 0 ends a list */
+    const char *name;                              /* for messages */
+    int64_t dim[FGI_CASE_OPERANDS][FGI_CASE_RANK]; /* of the operands; 0 ends a list */
     int flags;
-    double low, step;                                /* elements of operands are low + k step ... */
-    int steps;                                       /* ... with k below `steps`; 0: -1, 0, ... 4 */
+    double low, step; /* elements of operands are low + k step ... */
+    int steps;        /* ... with k below `steps`; 0: -1, 0, ... 4 */
     fg_tensor (*trace)(const fgi_case *c, const fg_tensor *in);
-    bool (*compute)(const fgi_case *c, fgi_case_values *v); /* false: out of memory */
+    bool (*compute)(const fgi_case *c, fgi_case_values *v);  /* false: out of memory */
     const char *(*part)(const fgi_case *c, int64_t element); /* name of an element's function */
-    const char *equation;                            /* the rest is for these two */
+    const char *equation;                                    /* the rest is for these two */
     int64_t (*source)(const fgi_case *c, const fgi_case_values *v, int64_t element);
     int64_t arg[FGI_CASE_ARGS];
 };
@@ -60,7 +60,7 @@ extern const fgi_case fgi_cases_dot[], fgi_cases_conv[], fgi_cases_reduce[], fgi
 int fgi_case_rank(const fgi_case *c, int operand);
 int fgi_case_operands(const fgi_case *c);
 
-/* ---- what is computed on the host (host_reference.c) ------------------------------------------ */
+/* ---- what is computed on the host (host_reference.c) ----------------------------------------- */
 
 /* Sums of products in index notation: the result and the gradients. */
 bool fgi_host_einsum(const fgi_case *c, fgi_case_values *v);

@@ -45,11 +45,10 @@ static fg_client *open_plugin(const char *plugin, const char *cache, const char 
 {
     fg_error err = {0};
     fg_client *client = NULL;
-    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
-                                               .plugin_path = plugin,
-                                               .cache_dir = cache,
-                                               .devices = devices},
-                          &client, &err));
+    fgt_ok(fg_client_open(
+        &(fg_client_options){
+            .accelerator = "cpu", .plugin_path = plugin, .cache_dir = cache, .devices = devices},
+        &client, &err));
     return client;
 }
 
@@ -230,9 +229,10 @@ static void wrong_plugin_is_refused(void **state)
     wrong_set(WRONG, WRONG_ALWAYS, WRONG_NAN, 1);
     assert_int_equal(fg_client_check(client, NULL, &r, &err), FG_EPLUGIN);
     wrong_set(WRONG, WRONG_NEVER, 0, 0);
-    fgt_message_is(err.message, "plugin '~/build/wrongpjrt.so' computes wrong results: @ operations are wrong\n"
-                                "use another plugin (fulgurite setup cpu); "
-                                "FULGURITE_PLUGIN_CHECK=off skips this check");
+    fgt_message_is(err.message,
+                   "plugin '~/build/wrongpjrt.so' computes wrong results: @ operations are wrong\n"
+                   "use another plugin (fulgurite setup cpu); "
+                   "FULGURITE_PLUGIN_CHECK=off skips this check");
     assert_non_null(strstr(err.message, ": NaN or infinite; "));
     assert_true(r.was_run && r.wrong > 50 && r.wrong <= r.operations);
     fg_client_close(client);

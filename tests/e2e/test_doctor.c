@@ -7,6 +7,7 @@
 #include "run_program.h"
 #include "server.h"
 
+#include <fulgurite/device.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,52 @@ static void devices_are_tested(void **state)
     json_decref(root);
 }
 
+/* The CPU plugin, with programs as users compile them. */
+static void plugin_is_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "on", 1), 0);
+    const outcome *o =
+        program_gives(0, NULL, "doctor --no-network --accelerator=cpu --devices=2 --json");
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "off", 1), 0);
+    json_t *root = json_loads(o->out, 0, NULL);
+    const json_t *check = json_object_get(json_object_get(root, "test"), "check");
+    assert_true(json_integer_value(json_object_get(check, "operations")) > 60);
+    assert_int_equal(json_integer_value(json_object_get(check, "wrong")), 0);
+    assert_true(json_is_null(json_object_get(check, "worst")));
+    json_decref(root);
+    contains(program_gives(0, NULL, "doctor --no-network --accelerator=cpu")->out,
+             "check     skipped (FULGURITE_PLUGIN_CHECK=off)\n");
+}
+
+/* A plugin that negates one value (tests/wrongpjrt). */
+static void plugin_that_computes_wrongly_is_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    size_t count = 0;
+    static fg_plugin_candidate places[8];
+    fgt_ok(fg_plugin_search(&(fg_client_options){.accelerator = "cpu"}, places, 8, &count, &err));
+    size_t i = 0;
+    while (i < count && i < 8 && !places[i].exists)
+        i++;
+    assert_true(i < count && i < 8);
+    assert_int_equal(setenv("WRONGPJRT_PLUGIN", places[i].path, 1), 0);
+    /* doctor's own test reads less than 20 arrays */
+    assert_int_equal(setenv("WRONGPJRT", "20 1 3", 1), 0);
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/wrongpjrt.so", 1), 0);
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "on", 1), 0);
+    assert_int_equal(setenv("XLA_FLAGS", "--xla_backend_optimization_level=0", 1), 0);
+    const outcome *o = program_gives(1, NULL, "doctor --no-network --accelerator=cpu");
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "off", 1), 0);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("WRONGPJRT") + unsetenv("XLA_FLAGS"),
+                     0);
+    contains(o->out, " operations in f32, bf16 and f64: FAILED (");
+    contains(o->out, "wrong     plugin '" FGT_BINARY_DIR "/wrongpjrt.so' computes wrong results: ");
+    contains(o->out, "; 1 of ");
+    contains(o->out, "[wrong-results]\n          -> fulgurite setup cpu\n");
+}
+
 /* The fake plugin computes nothing: its matmuls return zeros. */
 static void device_that_computes_wrongly_is_named(void **state)
 {
@@ -227,6 +274,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fix_runs_with_fixed_variables),
     cmocka_unit_test(mistakes_are_usage),
     cmocka_unit_test(devices_are_tested),
+    cmocka_unit_test(plugin_is_checked),
+    cmocka_unit_test(plugin_that_computes_wrongly_is_refused),
     cmocka_unit_test(device_that_computes_wrongly_is_named),
     cmocka_unit_test(device_that_does_not_answer_is_given_up),
     cmocka_unit_test(plugin_that_fails_is_a_finding),

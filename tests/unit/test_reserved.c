@@ -490,15 +490,15 @@ static const reserved_row refused[] = {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",    "fg_catalog_item",  "fg_client_stats",
-    "fg_csv_column",   "fg_compile_event", "fg_csv_layout",
-    "fg_csv_parts",    "fg_device_info",   "fg_idle",
-    "fg_image_info",   "fg_host_read",     "fg_input_rate",
-    "fg_input_report", "fg_loader_stages", "fg_load_entry",
-    "fg_load_report",  "fg_loader_stats",  "fg_lr_suggestions",
-    "fg_module_info",  "fg_plan",          "fg_plugin_candidate",
-    "fg_step_cost",    "fg_step_times",    "fg_topology_info",
-    "fg_time_window",  "fg_tpu_use",
+    "fg_batch_fit",     "fg_catalog_item",  "fg_client_stats",
+    "fg_csv_column",    "fg_compile_event", "fg_csv_layout",
+    "fg_csv_parts",     "fg_device_info",   "fg_idle",
+    "fg_image_info",    "fg_host_read",     "fg_input_rate",
+    "fg_input_report",  "fg_loader_stages", "fg_load_entry",
+    "fg_load_report",   "fg_loader_stats",  "fg_lr_suggestions",
+    "fg_module_info",   "fg_plan",          "fg_plugin_candidate",
+    "fg_check_result",  "fg_step_cost",     "fg_step_times",
+    "fg_topology_info", "fg_time_window",   "fg_tpu_use",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_pack_round_trip.c and test_packer.c,
  * test_lr_find.c, test_profile.c, test_sweep.c, test_recipe_text.c, test_tokenizer.c. */
@@ -591,6 +591,7 @@ static void library_clears_what_it_fills(void **state)
     FRESH(fg_image_info, image);
     FRESH(fg_topology_info, topology);
     FRESH(fg_plugin_candidate, candidate);
+    FRESH(fg_check_result, check);
     FRESH(fg_module_info, module);
     size_t count = 0;
     fgt_ok(fg_csv_load(reserved_csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
@@ -600,6 +601,7 @@ static void library_clears_what_it_fills(void **state)
     fgt_ok(fg_topology_describe("v5e:2x4", &topology, &err));
     fgt_ok(fg_plugin_search(&(fg_client_options){.accelerator = "cpu", .plugin_path = "p.so"},
                             &candidate, 1, &count, &err));
+    assert_int_equal(fg_client_check(NULL, NULL, &check, &err), FG_EINVAL);
     fg_module *root = root_of();
     assert_true(fg_module_info_at(root, 0, &module));
     assert_true(IS_CLEAR(fg_csv_parts, parts));
@@ -608,6 +610,7 @@ static void library_clears_what_it_fills(void **state)
     assert_true(IS_CLEAR(fg_image_info, image));
     assert_true(IS_CLEAR(fg_topology_info, topology));
     assert_true(IS_CLEAR(fg_plugin_candidate, candidate));
+    assert_true(IS_CLEAR(fg_check_result, check));
     assert_true(IS_CLEAR(fg_module_info, module));
     fg_module_destroy(root);
     fg_csv_schema_destroy(parts.schema);

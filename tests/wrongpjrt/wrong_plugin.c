@@ -89,7 +89,9 @@ static void change(const values *v)
     const double factor = 1.01 * pow(100, (double)draw(1000) / 1000); /* 1.01 to 100 */
     const int kind = changed_kind == WRONG_SWAP && get(v, k) == value ? WRONG_SCALE : changed_kind;
     switch (kind) {
-    case WRONG_SCALE: put(v, i, v->type == PJRT_Buffer_Type_S32 ? value + 1 : value * factor); break;
+    case WRONG_SCALE:
+        put(v, i, v->type == PJRT_Buffer_Type_S32 ? value + 1 : value * factor);
+        break;
     case WRONG_NEGATE: put(v, i, value == 0 ? -1 : -value); break;
     case WRONG_SWAP:
         put(v, i, get(v, k));

@@ -1,4 +1,4 @@
-/* verdicts.c - remembers on disk which plugins were found to compute correctly (src/trust).
+/* plugin_verdict.c - remembers on disk which plugins were found to compute correctly (src/trust).
  *
  * A verdict is a small file, named after a hash of the plugin's content and everything else that
  * determines results. To hash some 200 MB only once, another file remembers the hash of the content
@@ -41,9 +41,9 @@ static bool name_of_file(const fg_client *c, char out[HASH_TEXT])
     struct stat st;
     if (stat(c->plugin.path, &st) != 0)
         return false;
-    const int64_t parts[] = {(int64_t)st.st_dev,     (int64_t)st.st_ino,
-                             (int64_t)st.st_size,    (int64_t)st.st_mtim.tv_sec,
-                             st.st_mtim.tv_nsec,     (int64_t)st.st_ctim.tv_sec,
+    const int64_t parts[] = {(int64_t)st.st_dev,  (int64_t)st.st_ino,
+                             (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                             st.st_mtim.tv_nsec,  (int64_t)st.st_ctim.tv_sec,
                              st.st_ctim.tv_nsec};
     fgi_hash_format(fgi_hash_bytes(parts, sizeof parts), out);
     return true;
