@@ -72,8 +72,8 @@ typedef struct checkup_options {
 void checkup_run(checkup *d, const checkup_options *options);
 /* Plugins, compile cache, the data folder (doctor_probe.c). folder may be NULL. */
 void checkup_probe(checkup *d, const char *folder);
-/* Runs a matmul on each device and a sum over all, and checks the plugin (doctor_test.c). If devices
- * do not respond within timeout_s, prints the report and ends the process. */
+/* Runs a matmul on each device and a sum over all, and checks the plugin (doctor_test.c). If
+ * devices do not respond within timeout_s, prints the report and ends the process. */
 void checkup_run_test(checkup *d, const checkup_options *options);
 /* Adds a finding of the program. */
 void checkup_find(checkup *d, fg_severity severity, const char *code, const char *command,

@@ -64,11 +64,16 @@ static fgi_hash more_processor(fgi_hash hash)
     return more_int(hash, fgi_cpu_affinity());
 }
 
-fgi_hash fgi_cache_circumstances(const fg_client *c, fgi_hash hash)
+static fgi_hash more_settings(fgi_hash hash, const fg_client *c)
 {
     hash = more_text(hash, c->info.platform_version);
     hash = more_text(hash, getenv("XLA_FLAGS"));
-    hash = more_text(hash, getenv("LIBTPU_INIT_ARGS"));
+    return more_text(hash, getenv("LIBTPU_INIT_ARGS"));
+}
+
+fgi_hash fgi_cache_circumstances(const fg_client *c, fgi_hash hash)
+{
+    hash = more_settings(hash, c);
     return c->platform == FGI_CPU ? more_processor(hash) : hash;
 }
 
@@ -78,11 +83,12 @@ static fgi_hash seed_of(const fg_client *c)
     hash = more_text(hash, c->plugin.path);
     hash = more_int(hash, c->plugin.file_size);
     hash = more_int(hash, c->plugin.file_time_ns);
+    hash = more_settings(hash, c);
     for (int i = 0; i < c->info.device_count; i++) {
         hash = more_int(hash, c->devices[i].id);
         hash = more_text(hash, c->devices[i].kind);
     }
-    return fgi_cache_circumstances(c, hash);
+    return c->platform == FGI_CPU ? more_processor(hash) : hash;
 }
 
 /* The default folder; NULL: no home folder, no cache. */

@@ -171,11 +171,12 @@ done:
 static fg_status refuse(const fg_client *client, const fg_check_result *r, fg_error *err)
 {
     const char *set = getenv("XLA_FLAGS");
-    char error[40] = "NaN or infinite", way[200] = "use another plugin (fulgurite setup cpu)";
+    char error[40] = "NaN or infinite", way[200] = "use another plugin (fulgurite setup)";
     if (isfinite(r->relative_error))
         (void)fgi_snprintf(error, sizeof error, "relative error %.2g", r->relative_error);
     if (r->flags[0])
-        (void)fgi_snprintf(way, sizeof way, "%s%s%s, which is known to fix this, or another plugin",
+        (void)fgi_snprintf(way, sizeof way,
+                           "%s%s%s, which is known to fix this, or use another plugin",
                            set && *set ? "add " : "set XLA_FLAGS=", r->flags,
                            set && *set ? " to XLA_FLAGS" : "");
     return fgi_fail(err, FG_EPLUGIN,

@@ -173,7 +173,7 @@ static fg_status check_axes(fg_trace *trace, fgi_axis_set axes, int devices,
     shards s = {.trace = trace,
                 .sharding = {{axes}},
                 .rows = (int64_t)AXIS_ROWS * devices,
-                .columns = (int64_t)AXIS_COLUMNS * devices};
+                .columns = (int64_t)(devices > 16 ? 1 : AXIS_COLUMNS) * devices};
     const size_t count = (size_t)(s.rows * s.columns);
     fg_status status;
     s.x = fgi_calloc(count, sizeof *s.x);

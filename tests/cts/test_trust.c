@@ -185,17 +185,8 @@ static void right_plugin_is_checked_once(void **state)
     assert_true(runs(plugin, cache, "2", &r));
     assert_true(r.operations > 0 && r.operations < 10);
     assert_false(runs(plugin, cache, "2", &r));
-}
-
-static void changed_file_is_checked_again(void **state)
-{
-    char cache[300];
-    fg_check_result r;
-    (void)state;
-    (void)snprintf(cache, sizeof cache, "%s", fgt_temp_folder());
-    const char *plugin = copy_plugin(cache, "");
-    assert_true(runs(plugin, cache, "1", &r));
-    (void)copy_plugin(cache, ""); /* the same content in another file is known */
+    /* the same content in another file is known, another content is not */
+    (void)copy_plugin(cache, "");
     assert_false(runs(plugin, cache, "1", &r));
     (void)copy_plugin(cache, "x");
     assert_true(runs(plugin, cache, "1", &r));
@@ -209,11 +200,9 @@ static void unwritable_folder_is_said(void **state)
     fgt_write(file, "", 0);
     char cache[300];
     (void)snprintf(cache, sizeof cache, "%s", file);
-    for (int i = 0; i < 2; i++) {
-        assert_true(runs(WRONG, cache, "1", &r));
-        assert_said("wrongpjrt.so", " s); repeated at every start: ");
-        assert_non_null(strstr(said, "/file"));
-    }
+    assert_true(runs(WRONG, cache, "1", &r));
+    assert_said("wrongpjrt.so", " s); repeated at every start: ");
+    assert_non_null(strstr(said, "/file"));
 }
 
 /* ---- refusal --------------------------------------------------------------------------------- */
@@ -231,7 +220,7 @@ static void wrong_plugin_is_refused(void **state)
     wrong_set(WRONG, WRONG_NEVER, 0, 0);
     fgt_message_is(err.message,
                    "plugin '~/build/wrongpjrt.so' computes wrong results: @ operations are wrong\n"
-                   "use another plugin (fulgurite setup cpu); "
+                   "use another plugin (fulgurite setup); "
                    "FULGURITE_PLUGIN_CHECK=off skips this check");
     assert_non_null(strstr(err.message, ": NaN or infinite; "));
     assert_true(r.was_run && r.wrong > 50 && r.wrong <= r.operations);
@@ -273,7 +262,6 @@ static void trainer_refuses_it(void **state)
     assert_non_null(strstr(err.message, "wrongpjrt.so' computes wrong results: "));
     assert_null(fg_trainer_client(trainer));
     wrong_set(WRONG, WRONG_NEVER, 0, 0);
-    fgt_ok(fg_trainer_connect(trainer, &err));
     fg_trainer_destroy(trainer);
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
 }
@@ -287,7 +275,6 @@ static int nothing_is_left(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(most_mutations_are_found, nothing_is_left),
     cmocka_unit_test_teardown(right_plugin_is_checked_once, nothing_is_left),
-    cmocka_unit_test_teardown(changed_file_is_checked_again, nothing_is_left),
     cmocka_unit_test_teardown(unwritable_folder_is_said, nothing_is_left),
     cmocka_unit_test_teardown(wrong_plugin_is_refused, nothing_is_left),
     cmocka_unit_test_teardown(variable_disables_it, nothing_is_left),
