@@ -168,14 +168,13 @@ static void check_plugin(checkup *d, fg_client *client)
     if (test->check.wrong == 0)
         keep_one_line(&err);
     err.message[strcspn(err.message, "\n")] = '\0';
-    if (test->check.flags[0] != '\0')
-        (void)fgi_snprintf(test->command, sizeof(test->command),
-                           "export XLA_FLAGS=\"$XLA_FLAGS %s\"", test->check.flags);
-    else
-        (void)fgi_snprintf(test->command, sizeof(test->command), "fulgurite setup %s",
-                           strcmp(test->platform, "cuda") == 0 ? "cuda13" : test->platform);
+    (void)fgi_snprintf(test->command, sizeof(test->command), "export XLA_FLAGS=\"$XLA_FLAGS %s\"",
+                       test->check.flags);
     checkup_find(d, FG_WRONG, test->check.wrong > 0 ? "wrong-results" : "check-failed",
-                 test->check.wrong > 0 ? test->command : NULL, "%.380s", err.message);
+                 test->check.flags[0] != '\0' ? test->command
+                 : test->check.wrong > 0      ? "export FULGURITE_PLUGIN=FILE.so"
+                                              : NULL,
+                 "%.380s", err.message);
 }
 
 void checkup_run_test(checkup *d, const checkup_options *o)

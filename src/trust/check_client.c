@@ -175,10 +175,9 @@ static fg_status refuse(const fg_client *client, const fg_check_result *r, fg_er
     if (isfinite(r->relative_error))
         (void)fgi_snprintf(error, sizeof error, "relative error %.2g", r->relative_error);
     if (r->flags[0])
-        (void)fgi_snprintf(way, sizeof way,
-                           "%s%s%s, which is known to fix this, or use another plugin",
-                           set && *set ? "add " : "set XLA_FLAGS=", r->flags,
-                           set && *set ? " to XLA_FLAGS" : "");
+        (void)fgi_snprintf(
+            way, sizeof way, "%s%s%s, which is known to fix this, or use another plugin",
+            set && *set ? "add " : "set XLA_FLAGS=", r->flags, set && *set ? " to XLA_FLAGS" : "");
     return fgi_fail(err, FG_EPLUGIN,
                     "plugin '%.120s' computes wrong results: %s: %s; %d of %d operations are "
                     "wrong\n%s; %s=off skips this check",

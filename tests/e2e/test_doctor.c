@@ -195,7 +195,8 @@ static void plugin_that_computes_wrongly_is_refused(void **state)
     contains(o->out, " operations in f32, bf16 and f64: FAILED (");
     contains(o->out, "wrong     plugin '" FGT_BINARY_DIR "/wrongpjrt.so' computes wrong results: ");
     contains(o->out, "; 1 of ");
-    contains(o->out, "[wrong-results]\n          -> fulgurite setup cpu\n");
+    contains(o->out, "[wrong-results]\n"
+                     "          -> export FULGURITE_PLUGIN=FILE.so\n");
 }
 
 /* The fake plugin computes nothing: its matmuls return zeros. */
