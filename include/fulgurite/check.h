@@ -35,7 +35,7 @@ typedef struct fg_check_result {
 /* Checks the client's plugin: matmuls, convolutions, reductions, softmax, elementwise functions,
  * gathers and their gradients in f32, bf16 and f64, weights that are updated in place, and, with
  * several devices, communication between them. Takes about two seconds, and starts no further
- * program after ten.
+ * program after ten: the next call checks the rest.
  *
  * If all results are right, this is recorded in the folder `checks` next to the compilation cache,
  * for this content of the plugin's file, these XLA_FLAGS, this processor and this mesh, and later

@@ -178,9 +178,9 @@ void fgi_client_end_check(fg_client *client);
 
 /* Whether a verdict with this name was recorded for the same content of the plugin's file, the same
  * XLA_FLAGS and, on the CPU, the same processor. */
-bool fgi_verdict_is_known(const fg_client *client, const char *name);
+bool fgi_verdict_is_known(fg_client *client, const char *name);
 /* Records one. Errors: FG_EIO (also without a home folder), FG_ENOMEM. */
-fg_status fgi_verdict_record(const fg_client *client, const char *name, fg_error *err);
+fg_status fgi_verdict_record(fg_client *client, const char *name, fg_error *err);
 /* Whether the plugin's file contains these words; false if it cannot be read. */
 bool fgi_plugin_contains(const fg_client *client, const char *words);
 

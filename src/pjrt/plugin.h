@@ -104,6 +104,7 @@ struct fg_client {
     char *cache_dir;        /* NULL: no cache */
     fgi_hash cache_seed;    /* the key of the cache, except for program and options */
     char *verdict_dir;      /* of verdicts about plugins; NULL: there is no home folder */
+    char content[33];       /* hash of the plugin's content, as text; "": not known yet */
     bool is_checked;        /* a check runs: no disk cache, and nothing is listed */
     fg_client_stats stats_before, unlisted; /* when it began; what all checks added */
     pthread_mutex_t lock;                   /* for what follows, and the references of programs */

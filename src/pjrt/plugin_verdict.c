@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "pjrt/plugin.h"
 
-enum { HASH_TEXT = 33, VERDICT_BYTES = 4096 };
+enum { HASH_TEXT = sizeof((fg_client *)0)->content, VERDICT_BYTES = 4096 };
 
 static fg_status write_text(const fg_client *c, const char *name, const char *text, fg_error *err)
 {
@@ -60,7 +60,7 @@ static bool hash_content(const fg_client *c, char out[HASH_TEXT])
 }
 
 /* The hash of the plugin's content as text; false if it cannot be read. */
-static bool content_of(const fg_client *c, char out[HASH_TEXT])
+static bool find_content(const fg_client *c, char out[HASH_TEXT])
 {
     char name[HASH_TEXT];
     if (!name_of_file(c, name))
@@ -79,18 +79,17 @@ static bool content_of(const fg_client *c, char out[HASH_TEXT])
 }
 
 /* The name of a verdict's file. */
-static bool name_of_verdict(const fg_client *c, const char *name, char out[HASH_TEXT])
+static bool name_of_verdict(fg_client *c, const char *name, char out[HASH_TEXT])
 {
-    char content[HASH_TEXT];
-    if (!c->verdict_dir || !content_of(c, content))
+    if (!c->verdict_dir || (!c->content[0] && !find_content(c, c->content)))
         return false;
-    fgi_hash hash = fgi_hash_more(fgi_hash_text(name), content, sizeof content);
+    fgi_hash hash = fgi_hash_more(fgi_hash_text(name), c->content, sizeof c->content);
     hash = fgi_hash_more(hash, c->devices[0].kind, strlen(c->devices[0].kind));
     fgi_hash_format(fgi_cache_circumstances(c, hash), out);
     return true;
 }
 
-bool fgi_verdict_is_known(const fg_client *client, const char *name)
+bool fgi_verdict_is_known(fg_client *client, const char *name)
 {
     char file[HASH_TEXT];
     char *text = name_of_verdict(client, name, file) ? read_text(client, file) : NULL;
@@ -99,7 +98,7 @@ bool fgi_verdict_is_known(const fg_client *client, const char *name)
     return is_known;
 }
 
-fg_status fgi_verdict_record(const fg_client *client, const char *name, fg_error *err)
+fg_status fgi_verdict_record(fg_client *client, const char *name, fg_error *err)
 {
     char file[HASH_TEXT];
     if (!client->verdict_dir)

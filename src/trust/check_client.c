@@ -57,15 +57,32 @@ static fg_status is_disabled(bool *out, fg_error *err)
     return fgi_fail(err, FG_EINVAL, "%s is '%.40s': expected on or off", variable, value);
 }
 
-/* The names of the two verdicts: about programs, and about communication within this mesh. */
-static void name_verdicts(const fg_client *client, char *programs, char *devices)
+/* There is a verdict about each program, so that a check that took too long is completed at the next
+ * start, and one about communication within this mesh. */
+enum { DEVICES = FGI_CHECK_PROGRAMS, VERDICTS };
+
+static void name_verdict(const fg_client *client, int verdict, char *out)
 {
     const fgi_mesh *mesh = fgi_client_mesh(client);
-    (void)fgi_snprintf(programs, NAME_BYTES, "programs " CASES_VERSION " " FG_VERSION_STRING);
-    int used = fgi_snprintf(devices, NAME_BYTES, "devices " CASES_VERSION " " FG_VERSION_STRING);
+    int used = fgi_snprintf(out, NAME_BYTES, CASES_VERSION " " FG_VERSION_STRING " %d", verdict);
+    if (verdict != DEVICES)
+        return;
     for (int i = 0; i < mesh->axis_count && used < NAME_BYTES; i++)
-        used +=
-            fgi_snprintf(devices + used, (size_t)(NAME_BYTES - used), " %d", mesh->axes[i].size);
+        used += fgi_snprintf(out + used, (size_t)(NAME_BYTES - used), " %d", mesh->axes[i].size);
+}
+
+/* Which verdicts are missing; false if none is. */
+static bool find_due(fg_client *client, bool repeats, bool *due)
+{
+    char name[NAME_BYTES];
+    bool any = false;
+    for (int i = 0; i < VERDICTS; i++) {
+        name_verdict(client, i, name);
+        due[i] = (i != DEVICES || fg_client_info_of(client)->device_count > 1) &&
+                 (repeats || !fgi_verdict_is_known(client, name));
+        any = any || due[i];
+    }
+    return any;
 }
 
 /* ---- running ---------------------------------------------------------------------------------
@@ -75,6 +92,7 @@ static void name_verdicts(const fg_client *client, char *programs, char *devices
 typedef struct work {
     fg_client *client;
     double begin;
+    bool *due; /* false afterwards if there was no time */
     _Atomic int next;
     struct {
         fgi_check_report report;
@@ -83,9 +101,10 @@ typedef struct work {
     } of[FGI_CHECK_PROGRAMS];
 } work;
 
-static fg_status check_program(const work *w, fg_trace *trace, const fgi_check_program *program,
-                               fgi_check_report *report, fg_error *err)
+static fg_status check_program(const work *w, fg_trace *trace, int i, fgi_check_report *report,
+                               fg_error *err)
 {
+    const fgi_check_program *program = &fgi_check_programs[i];
     if (fgi_client_support(w->client, program->dtype) == FGI_UNSUPPORTED)
         return FG_OK;
     if (fgi_now_s() - w->begin < limit_s)
@@ -93,6 +112,7 @@ static fg_status check_program(const work *w, fg_trace *trace, const fgi_check_p
     (void)fgi_snprintf(report->unchecked, sizeof report->unchecked,
                        "%s, because the check took more than %g s", fg_dtype_name(program->dtype),
                        limit_s);
+    w->due[i] = false;
     return FG_OK;
 }
 
@@ -102,10 +122,11 @@ static void *check_some(void *self)
     work *w = self;
     for (int i; (i = atomic_fetch_add(&w->next, 1)) < FGI_CHECK_PROGRAMS;) {
         fg_trace *trace = NULL;
+        if (!w->due[i])
+            continue;
         w->of[i].status = fg_trace_create(w->client, &trace, &w->of[i].err);
         if (w->of[i].status == FG_OK)
-            w->of[i].status =
-                check_program(w, trace, &fgi_check_programs[i], &w->of[i].report, &w->of[i].err);
+            w->of[i].status = check_program(w, trace, i, &w->of[i].report, &w->of[i].err);
         fg_trace_destroy(trace);
     }
     return NULL;
@@ -123,9 +144,10 @@ static void merge(const fgi_check_report *from, fgi_check_report *report)
         memcpy(report->unchecked, from->unchecked, sizeof report->unchecked);
 }
 
-static fg_status check_programs(fg_client *client, fgi_check_report *report, fg_error *err)
+static fg_status check_programs(fg_client *client, bool *due, fgi_check_report *report,
+                                fg_error *err)
 {
-    work w = {.client = client, .begin = fgi_now_s()};
+    work w = {.client = client, .due = due, .begin = fgi_now_s()};
     fgi_thread threads[FGI_CHECK_PROGRAMS];
     int count = 0;
     while (count + 1 < FGI_CHECK_PROGRAMS && count + 1 < fgi_cpu_count() &&
@@ -145,18 +167,20 @@ static fg_status check_programs(fg_client *client, fgi_check_report *report, fg_
     return FG_OK;
 }
 
-static fg_status run(fg_client *client, bool programs, bool devices, fgi_check_report *report,
-                     fg_error *err)
+static fg_status run(fg_client *client, bool *due, fgi_check_report *report, fg_error *err)
 {
+    bool programs = false;
     fg_trace *trace = NULL;
     fg_status status;
+    for (int i = 0; i < FGI_CHECK_PROGRAMS; i++)
+        programs = programs || due[i];
     fgi_client_begin_check(client);
     FGI_DONE(fg_trace_create(client, &trace, err));
-    if (devices)
+    if (due[DEVICES])
         FGI_DONE(fgi_check_devices(trace, report, err));
     if (programs) {
         FGI_DONE(fgi_check_updates(trace, report, err));
-        FGI_DONE(check_programs(client, report, err));
+        FGI_DONE(check_programs(client, due, report, err));
     }
 done:
     fg_trace_destroy(trace);
@@ -204,29 +228,27 @@ static void say(const fg_check_options *options, const fg_client *client,
         options->say(options->say_self, line);
 }
 
-static fg_status record(const fg_client *client, bool programs, const char *programs_name,
-                        bool devices, const char *devices_name, fg_error *err)
+static fg_status record(fg_client *client, const bool *due, fg_error *err)
 {
-    if (programs)
-        FGI_TRY(fgi_verdict_record(client, programs_name, err));
-    return devices ? fgi_verdict_record(client, devices_name, err) : FG_OK;
+    char name[NAME_BYTES];
+    for (int i = 0; i < VERDICTS; i++) {
+        name_verdict(client, i, name);
+        if (due[i])
+            FGI_TRY(fgi_verdict_record(client, name, err));
+    }
+    return FG_OK;
 }
 
 static fg_status check(fg_client *client, const fg_check_options *options, fg_check_result *result,
                        fg_error *err)
 {
-    char programs_name[NAME_BYTES], devices_name[NAME_BYTES];
-    const bool repeats = options && options->repeat;
+    bool due[VERDICTS];
     const double begin = fgi_now_s();
     fgi_check_report report = {0};
     fg_error not_kept = {0};
-    name_verdicts(client, programs_name, devices_name);
-    const bool programs = repeats || !fgi_verdict_is_known(client, programs_name);
-    const bool devices = fg_client_info_of(client)->device_count > 1 &&
-                         (repeats || !fgi_verdict_is_known(client, devices_name));
-    if (!programs && !devices)
+    if (!find_due(client, options && options->repeat, due))
         return FG_OK;
-    FGI_TRY(run(client, programs, devices, &report, err));
+    FGI_TRY(run(client, due, &report, err));
     *result = (fg_check_result){.was_run = true,
                                 .operations = report.checked,
                                 .wrong = report.wrong,
@@ -237,7 +259,7 @@ static fg_status check(fg_client *client, const fg_check_options *options, fg_ch
         find_flags(client, result);
         return refuse(client, result, err);
     }
-    (void)record(client, programs, programs_name, devices, devices_name, &not_kept);
+    (void)record(client, due, &not_kept);
     say(options, client, result, &report, &not_kept);
     return FG_OK;
 }

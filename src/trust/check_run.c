@@ -216,7 +216,7 @@ static fg_status make_operand(run *r, entry *e, int i, fg_error *err)
     const fgi_case plain = {.steps = 0};
     const bool is_index = i == 1 && (e->c->flags & FGI_CASE_INDEX);
     const int64_t count = fg_type_count(&e->type[i]);
-    const int64_t places = e->c->dim[0][fgi_case_rank(e->c, 1) - 1];
+    const int64_t places = is_index ? e->c->dim[0][e->type[1].rank - 1] : 1;
     e->in[i] = fgi_calloc((size_t)count + 1, sizeof(double));
     if (!e->in[i])
         return fgi_no_memory(err);

@@ -61,11 +61,12 @@ static void add_terms(fgi_case_values *v, const int64_t *at, int operands)
     if (v->y)
         v->y[at[operands]] += term;
     for (int i = 0; v->dy && i < operands; i++) {
+        if (!v->gradient[i])
+            continue;
         double others = v->dy[at[operands]];
         for (int k = 0; k < operands; k++)
             others *= k == i ? 1 : factor[k];
-        if (v->gradient[i])
-            v->gradient[i][at[i]] += others;
+        v->gradient[i][at[i]] += others;
     }
 }
 
@@ -73,9 +74,12 @@ bool fgi_host_einsum(const fgi_case *c, fgi_case_values *v)
 {
     indices x;
     int64_t index[LETTERS] = {0}, at[TERMS] = {0};
+    fgi_case_values used = *v;
+    if (c->flags & FGI_CASE_NO_GRADIENT)
+        used.dy = NULL;
     parse(c, &x);
     for (int i = 0; i >= 0;) {
-        add_terms(v, at, x.terms - 1);
+        add_terms(&used, at, x.terms - 1);
         for (i = x.count - 1; i >= 0; i--) { /* the next combination */
             const bool wraps = ++index[i] == x.size[i];
             const int64_t steps = wraps ? 1 - x.size[i] : 1;
@@ -107,7 +111,8 @@ bool fgi_host_squares(const fgi_case *c, fgi_case_values *v)
         inner.dy = dt;
         inner.gradient[0] = v->gradient[0];
         inner.gradient[1] = v->gradient[1];
-        (void)fgi_host_einsum(&product, &inner);
+        if (!(c->flags & FGI_CASE_NO_GRADIENT))
+            (void)fgi_host_einsum(&product, &inner);
     }
     fgi_free(t);
     fgi_free(dt);

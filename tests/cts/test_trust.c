@@ -17,7 +17,12 @@
 #define WRONG FGT_BINARY_DIR "/wrongpjrt.so"
 
 /* Programs of cases, updates, and communication. */
-enum { UPDATES = FGI_CHECK_PROGRAMS, DEVICES, PROGRAMS, MUTATIONS = 200, LEAST_FOUND = 190 };
+enum { UPDATES = FGI_CHECK_PROGRAMS, DEVICES, PROGRAMS };
+#ifdef __SANITIZE_ADDRESS__ /* which makes the loops on the host slow */
+enum { MUTATIONS = 20, LEAST_FOUND = 19 };
+#else
+enum { MUTATIONS = 200, LEAST_FOUND = 190 };
+#endif
 
 static char said[800];
 
@@ -218,10 +223,10 @@ static void wrong_plugin_is_refused(void **state)
     wrong_set(WRONG, WRONG_ALWAYS, WRONG_NAN, 1);
     assert_int_equal(fg_client_check(client, NULL, &r, &err), FG_EPLUGIN);
     wrong_set(WRONG, WRONG_NEVER, 0, 0);
-    fgt_message_is(err.message,
-                   "plugin '~/build/wrongpjrt.so' computes wrong results: @ operations are wrong\n"
-                   "use another plugin (fulgurite setup); "
-                   "FULGURITE_PLUGIN_CHECK=off skips this check");
+    assert_non_null(strstr(err.message, "/wrongpjrt.so' computes wrong results: "));
+    assert_non_null(strstr(err.message, " operations are wrong\n"
+                                        "use another plugin (fulgurite setup); "
+                                        "FULGURITE_PLUGIN_CHECK=off skips this check"));
     assert_non_null(strstr(err.message, ": NaN or infinite; "));
     assert_true(r.was_run && r.wrong > 50 && r.wrong <= r.operations);
     fg_client_close(client);
@@ -248,22 +253,22 @@ static void variable_disables_it(void **state)
     assert_int_equal(fg_client_check(NULL, NULL, NULL, &err), FG_EINVAL);
 }
 
-static void trainer_refuses_it(void **state)
+/* By an error that needs no run of the check. */
+static void trainer_checks_the_plugin(void **state)
 {
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     (void)state;
-    const fg_trainer_options options = {.devices.cache_dir = fgt_temp_folder(),
-                                        .devices.accelerator = "cpu"};
-    assert_int_equal(setenv("FULGURITE_PLUGIN", WRONG, 1), 0);
-    wrong_set(WRONG, WRONG_ALWAYS, WRONG_NEGATE, 1);
+    const fg_trainer_options options = {.devices.cache_dir = "", .devices.accelerator = "cpu"};
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "no", 1), 0);
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
-    assert_int_equal(fg_trainer_connect(trainer, &err), FG_EPLUGIN);
-    assert_non_null(strstr(err.message, "wrongpjrt.so' computes wrong results: "));
+    assert_int_equal(fg_trainer_connect(trainer, &err), FG_EINVAL);
+    assert_string_equal(err.message, "FULGURITE_PLUGIN_CHECK is 'no': expected on or off");
     assert_null(fg_trainer_client(trainer));
-    wrong_set(WRONG, WRONG_NEVER, 0, 0);
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "off", 1), 0);
+    fgt_ok(fg_trainer_connect(trainer, &err));
+    assert_int_equal(setenv("FULGURITE_PLUGIN_CHECK", "on", 1), 0);
     fg_trainer_destroy(trainer);
-    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
 }
 
 static int nothing_is_left(void **state)
@@ -278,7 +283,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(unwritable_folder_is_said, nothing_is_left),
     cmocka_unit_test_teardown(wrong_plugin_is_refused, nothing_is_left),
     cmocka_unit_test_teardown(variable_disables_it, nothing_is_left),
-    cmocka_unit_test_teardown(trainer_refuses_it, nothing_is_left),
+    cmocka_unit_test_teardown(trainer_checks_the_plugin, nothing_is_left),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, find_plugin, NULL) == 0 ? 0 : 1; }
