@@ -57,8 +57,8 @@ static fg_status is_disabled(bool *out, fg_error *err)
     return fgi_fail(err, FG_EINVAL, "%s is '%.40s': expected on or off", variable, value);
 }
 
-/* There is a verdict about each program, so that a check that took too long is completed at the next
- * start, and one about communication within this mesh. */
+/* There is a verdict about each program, so that a check that took too long is completed at the
+ * next start, and one about communication within this mesh. */
 enum { DEVICES = FGI_CHECK_PROGRAMS, VERDICTS };
 
 static void name_verdict(const fg_client *client, int verdict, char *out)
@@ -147,7 +147,8 @@ static void merge(const fgi_check_report *from, fgi_check_report *report)
 static fg_status check_programs(fg_client *client, bool *due, fgi_check_report *report,
                                 fg_error *err)
 {
-    work w = {.client = client, .due = due, .begin = fgi_now_s()};
+    work w = {.client = client, .begin = fgi_now_s()};
+    w.due = due;
     fgi_thread threads[FGI_CHECK_PROGRAMS];
     int count = 0;
     while (count + 1 < FGI_CHECK_PROGRAMS && count + 1 < fgi_cpu_count() &&
