@@ -1,23 +1,28 @@
 /* kernel_bench.c - kernels for the CPU (src/kernel) and the code of XLA's backend for the same, in
- * loops of a program, by size: the limits in src/op/kernels_cpu.c. One JSON object a line, times in
- * us; ratio: below 1, the kernel is faster.
+ * loops of a program, by size: the limits of the lowerings in src/op. One JSON object a line, times in us;
+ * ratio: below 1, the kernel is faster.  kernel_bench [NAME]: only problems with this name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "op/op.h"
 #include "pjrt/pjrt.h"
 
-enum { ITERATIONS = 200, ROUNDS = 12, MOST = 5 };
+enum { ITERATIONS = 200, SLOW_ITERATIONS = 4, ROUNDS = 12, MOST = 5 };
 
 /* A loop whose iterations depend on each other; carries f32 tensors. */
 typedef struct problem {
     const char *name, *rule;
     void (*body)(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
                  fg_tensor *y);
-    int a_axis, b_axis;
+    int a_axis, b_axis; /* contracted */
+    int which;          /* of y, and the gradients of x and kernel, of a convolution */
+    fg_conv2d_options conv;
+    int iterations; /* 0: ITERATIONS */
+    bool is_half;   /* in bf16, with results in f32 */
     fg_type types[MOST];
     int count;
 } problem;
@@ -39,9 +44,28 @@ static void multiply(void *self, const fg_tensor *carry, const fg_tensor *x, fg_
     const problem *p = self;
     const fg_dot_options o = {
         .contract_count = 1, .a_contract = {p->a_axis}, .b_contract = {p->b_axis}};
+    const fg_dtype dtype = p->is_half ? FG_BF16 : FG_F32;
+    const fg_tensor product =
+        fg_cast(fg_dot(fg_cast(carry[0], dtype), fg_cast(carry[1], dtype), &o), FG_F32);
     (void)x, (void)y;
-    next[0] = moved(carry[0], fg_slice(fg_dot(carry[0], carry[1], &o), zeros, ones, NULL));
+    next[0] = moved(carry[0], fg_slice(product, zeros, ones, NULL));
     next[1] = carry[1];
+}
+
+/* types: x, kernel, y; for the gradient of x: y, kernel, x. */
+static void convolve(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                     fg_tensor *y)
+{
+    static const int64_t zeros[] = {0, 0, 0, 0}, ones[] = {1, 1, 1, 1};
+    const problem *p = self;
+    const bool is_dx = p->which == 1;
+    fg_tensor out = fg_conv2d(carry[is_dx ? 2 : 0], carry[1], &p->conv);
+    if (p->which > 0)
+        fg_grad(fg_sum(fg_mul(out, carry[is_dx ? 0 : 2]), 0, NULL), &carry[is_dx ? 2 : 1], 1, &out);
+    (void)x, (void)y;
+    for (int i = 0; i < p->count; i++)
+        next[i] = carry[i];
+    next[0] = moved(carry[0], fg_slice(out, zeros, ones, NULL));
 }
 
 static void look(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
@@ -89,6 +113,11 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static int iterations_of(const problem *p)
+{
+    return p->iterations > 0 ? p->iterations : ITERATIONS;
+}
+
 static double run_once(const problem *p, fg_trace *trace, fg_array *const *in, float *values)
 {
     fg_error err = {0};
@@ -96,10 +125,11 @@ static double run_once(const problem *p, fg_trace *trace, fg_array *const *in, f
     fg_array *out = NULL;
     for (int i = 0; i < p->count; i++)
         carry[i] = fg_input(trace, in[i]);
-    fg_scan(
-        &(fg_scan_options){
-            .self = (void *)p, .carry_count = p->count, .length = ITERATIONS, .body = p->body},
-        carry, NULL, last, NULL);
+    fg_scan(&(fg_scan_options){.self = (void *)p,
+                               .carry_count = p->count,
+                               .length = iterations_of(p),
+                               .body = p->body},
+            carry, NULL, last, NULL);
     const double begin = now();
     check(fg_run(trace, last, 1, &out, &err), &err);
     check(fg_array_read(out, values, fg_type_bytes(&p->types[0]), &err), &err);
@@ -133,18 +163,23 @@ static double measure(const problem *p, fg_client *client, const char *off)
         fg_array_release(in[i]);
     fg_trace_destroy(trace);
     free(values);
-    return best / ITERATIONS * 1e6;
+    return best / iterations_of(p) * 1e6;
 }
+
+static const char *only;
 
 static void print(const problem *p, fg_client *client)
 {
+    if (only != NULL && strcmp(only, p->name) != 0)
+        return;
     char type[2][96] = {"", ""};
     for (int i = 0; i < 2 && i < p->count; i++)
         (void)fg_type_format(&p->types[i], type[i], sizeof type[i]);
     const double kernel = measure(p, client, NULL), backend = measure(p, client, p->rule);
-    (void)printf("{\"name\": \"%s\", \"in\": \"%s %s\", \"kernel\": %.2f, \"xla\": %.2f, "
-                 "\"ratio\": %.2f}\n",
-                 p->name, type[0], type[1], kernel, backend, kernel / backend);
+    (void)printf("{\"name\": \"%s\", \"in\": \"%s %s\", %s\"kernel\": %.2f, \"xla\": "
+                 "%.2f, \"ratio\": %.2f}\n",
+                 p->name, type[0], type[1], p->is_half ? "\"bf16\": true, " : "", kernel, backend,
+                 kernel / backend);
 }
 
 static void print_matmuls(fg_client *client)
@@ -173,12 +208,67 @@ static void print_matmuls(fg_client *client)
         }
 }
 
-int main(void)
+/* Matmuls of MLPs and transformers, forward and of both gradients. */
+static void print_large_matmuls(fg_client *client)
 {
+    static const int64_t sizes[][3] = {{128, 128, 128},   {32, 784, 64},     {128, 784, 512},
+                                       {128, 512, 512},   {784, 128, 512},   {3072, 384, 1536},
+                                       {3072, 1536, 384}, {384, 3072, 1536}, {1024, 1024, 1024}};
+    static const char *const names[] = {"large a b", "large a b'", "large a' b"};
+    for (int form = 0; form < 3; form++)
+        for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+            const int64_t *size = sizes[i / 2], m = size[0], k = size[1], n = size[2];
+            problem p = {.name = names[form],
+                         .rule = "matmul-kernel",
+                         .body = multiply,
+                         .is_half = i % 2 == 1,
+                         .a_axis = form == 2 ? 0 : 1,
+                         .b_axis = form == 1 ? 1 : 0,
+                         .iterations = 20,
+                         .types = {{FG_F32, 2, {form == 2 ? k : m, form == 2 ? m : k}},
+                                   {FG_F32, 2, {form == 1 ? n : k, form == 1 ? k : n}}},
+                         .count = 2};
+            print(&p, client);
+        }
+}
+
+static void print_convs(fg_client *client)
+{
+    static const struct {
+        int64_t n, size, k, from, to, stride;
+    } sizes[] = {{128, 32, 3, 64, 64, 1},  {128, 16, 3, 128, 128, 1}, {128, 8, 3, 256, 256, 1},
+                 {128, 4, 3, 512, 512, 1}, {128, 32, 3, 32, 32, 1},   {128, 32, 3, 16, 16, 1},
+                 {32, 7, 3, 512, 512, 1},  {1, 32, 3, 64, 64, 1},     {8, 4, 3, 64, 64, 1},
+                 {128, 32, 3, 3, 64, 1},   {128, 32, 3, 64, 128, 2},  {128, 32, 1, 64, 128, 2},
+                 {16, 56, 1, 64, 256, 1},  {16, 224, 7, 3, 64, 2},    {128, 28, 5, 1, 6, 1}};
+    static const char *const names[] = {"conv", "conv dx", "conv dk"};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int which = 0; which < 3; which++) {
+            const int64_t n = sizes[i].n, h = sizes[i].size, k = sizes[i].k;
+            const int64_t out = (h + k / 2 * 2 - k) / sizes[i].stride + 1;
+            problem p = {.name = names[which],
+                         .rule = "conv-kernel",
+                         .body = convolve,
+                         .which = which,
+                         .conv = {.stride = sizes[i].stride, .pad = k / 2},
+                         .iterations = SLOW_ITERATIONS,
+                         .count = 3};
+            p.types[which == 1 ? 2 : 0] = (fg_type){FG_F32, 4, {n, h, h, sizes[i].from}};
+            p.types[1] = (fg_type){FG_F32, 4, {k, k, sizes[i].from, sizes[i].to}};
+            p.types[which == 1 ? 0 : 2] = (fg_type){FG_F32, 4, {n, out, out, sizes[i].to}};
+            print(&p, client);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    only = argc > 1 ? argv[1] : NULL;
     fg_error err = {0};
     fg_client *client = NULL;
     check(fg_client_open(&(fg_client_options){.accelerator = "cpu"}, &client, &err), &err);
     print_matmuls(client);
+    print_large_matmuls(client);
+    print_convs(client);
     for (int64_t count = 256; count <= 1 << 22; count *= 4) {
         const fg_type t = {FG_F32, 1, {count}}, number = {.dtype = FG_F32};
         print(&(problem){.name = "adam",

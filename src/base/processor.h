@@ -10,13 +10,24 @@
 
 #define INLINED static inline __attribute__((always_inline))
 #if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX2    (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-#define WITH_AVX2   __attribute__((target("avx2,fma")))
-#define HAS_AVX512  (__builtin_cpu_supports("avx512f") != 0)
-#define WITH_AVX512 __attribute__((target("avx512f")))
+#include <cpuid.h>
+/* Matrix tiles of bf16, a name that not all compilers know. */
+static inline bool fgi_has_amx(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 22 & 1) != 0;
+}
+#define HAS_AVX2        (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
+#define WITH_AVX2       __attribute__((target("avx2,fma")))
+#define HAS_AVX512      (__builtin_cpu_supports("avx512f") != 0)
+#define WITH_AVX512     __attribute__((target("avx512f")))
+#define HAS_AVX512_BF16 (__builtin_cpu_supports("avx512bf16") != 0)
+#define HAS_AMX         fgi_has_amx()
 #else
-#define HAS_AVX2   false
-#define HAS_AVX512 false
+#define HAS_AVX2        false
+#define HAS_AVX512      false
+#define HAS_AVX512_BF16 false
+#define HAS_AMX         false
 #define WITH_AVX2
 #define WITH_AVX512
 #endif

@@ -16,10 +16,13 @@ typedef struct fgi_ffi_extension {
     struct fgi_ffi_extension *next;
 } fgi_ffi_extension;
 
+/* Numbers of xla.PrimitiveType. */
+enum { FGI_FFI_F32 = 11, FGI_FFI_BF16 = 16 };
+
 typedef struct fgi_ffi_buffer {
     size_t struct_size;
     fgi_ffi_extension *extensions;
-    int dtype;
+    int dtype;  /* FGI_FFI_F32 */
     void *data; /* row-major */
     int64_t rank;
     const int64_t *dim;
@@ -33,16 +36,75 @@ typedef struct fgi_ffi_buffers {
     const fgi_ffi_buffer *const *buffer;
 } fgi_ffi_buffers;
 
+/* What the program says about the call; sorted by name. */
+typedef struct fgi_ffi_attributes {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    int64_t count;
+    const int *types;
+    const void *const *names;
+    const void *const *value;
+} fgi_ffi_attributes;
+
+typedef struct fgi_ffi_array {
+    int dtype;
+    size_t count;
+    const void *data;
+} fgi_ffi_array;
+
+typedef struct fgi_ffi_error {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    const char *message;
+    int code; /* of absl::StatusCode */
+} fgi_ffi_error;
+
+typedef struct fgi_ffi_schedule {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    const void *context;
+    void (*task)(void *data);
+    void *data;
+} fgi_ffi_schedule;
+
+typedef struct fgi_ffi_thread_count {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    const void *context;
+    int64_t *count;
+} fgi_ffi_thread_count;
+
+typedef struct fgi_ffi_api {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    struct {
+        size_t struct_size;
+        fgi_ffi_extension *extensions;
+        int major, minor;
+    } version;
+    const void *internal;
+    void *(*error_create)(fgi_ffi_error *args);
+    void (*unused[10])(void);
+    void *(*schedule)(fgi_ffi_schedule *args);
+    void *(*thread_count)(fgi_ffi_thread_count *args);
+} fgi_ffi_api;
+
 typedef struct fgi_ffi_call {
     size_t struct_size;
     fgi_ffi_extension *extensions;
-    const void *api, *context;
+    const fgi_ffi_api *api;
+    const void *context;
     int stage;
     fgi_ffi_buffers in, out;
+    fgi_ffi_attributes attributes;
 } fgi_ffi_call;
 
 /* Whether the call only asks which version of the interface the handler uses; then answers it. */
 bool fgi_ffi_is_question(const fgi_ffi_call *call);
 int64_t fgi_ffi_count(const fgi_ffi_buffer *buffer);
+/* The numbers of the only attribute, array<i64>. */
+const int64_t *fgi_ffi_numbers(const fgi_ffi_call *call);
+/* The call's error. */
+void *fgi_ffi_fail(const fgi_ffi_call *call, const char *message);
 
 #endif

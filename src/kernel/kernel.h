@@ -7,9 +7,14 @@
 
 #include "kernel/ffi.h"
 
+/* The attribute of calls with numbers, array<i64>; the first one is the number of FLOPs of the
+ * operation, which the compiler does not know. All names have the same prefix. */
+#define FGI_KERNEL_NUMBERS "numbers"
+#define FGI_KERNEL_PREFIX  "fulgurite."
+
 /* y[m, n] = op(a) op(b). The shapes of a and b: [m, k] and [k, n]; [m, k] and [n, k] (b is
  * transposed); [k, m] and [k, n] (a is). k is at most FGI_KERNEL_INNER. */
-#define FGI_KERNEL_MATMUL_PREFIX "fulgurite.matmul"
+#define FGI_KERNEL_MATMUL_PREFIX FGI_KERNEL_PREFIX "matmul"
 #define FGI_KERNEL_MATMUL        FGI_KERNEL_MATMUL_PREFIX ".1"
 #define FGI_KERNEL_MATMUL_BT     FGI_KERNEL_MATMUL_PREFIX "_bt.1"
 #define FGI_KERNEL_MATMUL_AT     FGI_KERNEL_MATMUL_PREFIX "_at.1"
@@ -46,6 +51,44 @@ typedef struct fgi_tick {
 bool fgi_clock_start(fgi_tick *ticks, size_t most);
 /* Ends it, when no program runs that calls the kernel; the number of calls, may exceed `most`. */
 size_t fgi_clock_stop(void);
+/* Convolutions of images [N, H, W, C] with kernels [3, 3, C, Co] and a stride of 1; C and Co are
+ * multiples of FGI_KERNEL_WINOGRAD_UNIT. FGI_KERNEL_NUMBERS: FLOPs, and the pixels of padding
+ * above and on the left. Tensors are f32 or bf16, apart from the second result, f32: memory for the call.
+ * y of (x, k), the gradient of x of (dy, k), that of k of (x, dy). */
+#define FGI_KERNEL_CONV_PREFIX FGI_KERNEL_PREFIX "conv"
+#define FGI_KERNEL_WINOGRAD    FGI_KERNEL_CONV_PREFIX "_winograd.1"
+#define FGI_KERNEL_WINOGRAD_DX FGI_KERNEL_CONV_PREFIX "_winograd_dx.1"
+#define FGI_KERNEL_WINOGRAD_DK FGI_KERNEL_CONV_PREFIX "_winograd_dk.1"
+enum { FGI_KERNEL_WINOGRAD_UNIT = 16 };
+/* Whether this processor runs them. */
+bool fgi_kernel_winograd_runs(void);
+/* The size of that memory for `from` channels and a result y [N, H, W, Co], of the convolution or
+ * dx, or dy for dk. With less, fewer threads take part. */
+int64_t fgi_kernel_winograd_memory(const int64_t *y, int64_t from, int threads, bool is_dk);
+
+/* Convolutions in one to three dimensions, and their gradients, by oneDNN if it is installed
+ * (kernel/dnnl.h): images [N, sizes, C], kernels [sizes, C / groups, Co], f32 or bf16; the operands
+ * as above. FGI_KERNEL_NUMBERS are those of the struct, all int64_t. */
+#define FGI_KERNEL_CONV    FGI_KERNEL_CONV_PREFIX ".1"
+#define FGI_KERNEL_CONV_DX FGI_KERNEL_CONV_PREFIX "_dx.1"
+#define FGI_KERNEL_CONV_DK FGI_KERNEL_CONV_PREFIX "_dk.1"
+typedef struct fgi_kernel_conv_numbers {
+    int64_t flops, groups, stride[3], dilation[3], low[3]; /* low: pixels of padding before */
+} fgi_kernel_conv_numbers;
+
+/* Whether oneDNN is there; loads it first. */
+bool fgi_kernel_dnnl_runs(void);
+/* How the processor multiplies bf16: in vectors, or in tiles, several times faster. */
+typedef enum fgi_kernel_halves { FGI_KERNEL_HALF_VECTORS, FGI_KERNEL_HALF_TILES } fgi_kernel_halves;
+bool fgi_kernel_half(fgi_kernel_halves how);
+
+/* y[batch, M, N] = op(a) op(b), by oneDNN: f32 or bf16, of any rank with as many elements.
+ * FGI_KERNEL_NUMBERS: those of the struct, all int64_t. */
+#define FGI_KERNEL_DOT FGI_KERNEL_MATMUL_PREFIX "_dnnl.1"
+typedef struct fgi_kernel_dot_numbers {
+    int64_t flops, batch, rows, inner, columns; /* rows: M, columns: N */
+    int64_t a_is_transposed, b_is_transposed;   /* in memory [inner, rows], [columns, inner] */
+} fgi_kernel_dot_numbers;
 
 typedef struct fgi_kernel {
     const char *name;
@@ -61,5 +104,12 @@ void *fgi_kernel_matmul_at(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);
+void *fgi_kernel_conv(fgi_ffi_call *call);
+void *fgi_kernel_conv_dx(fgi_ffi_call *call);
+void *fgi_kernel_conv_dk(fgi_ffi_call *call);
+void *fgi_kernel_dot(fgi_ffi_call *call);
+void *fgi_kernel_winograd(fgi_ffi_call *call);
+void *fgi_kernel_winograd_dx(fgi_ffi_call *call);
+void *fgi_kernel_winograd_dk(fgi_ffi_call *call);
 
 #endif

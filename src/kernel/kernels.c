@@ -7,6 +7,18 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_MATMUL, fgi_kernel_matmul},       {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
     {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at}, {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
     {FGI_KERNEL_ADAM, fgi_kernel_adam},           {FGI_KERNEL_CLOCK, fgi_kernel_clock},
+    {FGI_KERNEL_MATMUL, fgi_kernel_matmul},
+    {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
+    {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at},
+    {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
+    {FGI_KERNEL_ADAM, fgi_kernel_adam},
+    {FGI_KERNEL_WINOGRAD, fgi_kernel_winograd},
+    {FGI_KERNEL_CONV, fgi_kernel_conv},
+    {FGI_KERNEL_CONV_DX, fgi_kernel_conv_dx},
+    {FGI_KERNEL_CONV_DK, fgi_kernel_conv_dk},
+    {FGI_KERNEL_DOT, fgi_kernel_dot},
+    {FGI_KERNEL_WINOGRAD_DX, fgi_kernel_winograd_dx},
+    {FGI_KERNEL_WINOGRAD_DK, fgi_kernel_winograd_dk},
 };
 const size_t fgi_kernel_count = sizeof fgi_kernels / sizeof fgi_kernels[0];
 
@@ -43,4 +55,16 @@ int64_t fgi_ffi_count(const fgi_ffi_buffer *buffer)
     for (int64_t i = 0; i < buffer->rank; i++)
         count *= buffer->dim[i];
     return count;
+}
+
+const int64_t *fgi_ffi_numbers(const fgi_ffi_call *call)
+{
+    return ((const fgi_ffi_array *)call->attributes.value[0])->data;
+}
+
+void *fgi_ffi_fail(const fgi_ffi_call *call, const char *message)
+{
+    enum { INTERNAL = 13 };
+    fgi_ffi_error args = {.struct_size = sizeof args, .message = message, .code = INTERNAL};
+    return call->api->error_create(&args);
 }

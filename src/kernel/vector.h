@@ -4,6 +4,7 @@
 #ifndef FGI_KERNEL_VECTOR_H
 #define FGI_KERNEL_VECTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/processor.h"
@@ -19,5 +20,36 @@ enum { FGI_LANES = 8 };
 /* As in memory: at any address that floats have. */
 typedef float fgi_floats
     __attribute__((vector_size(FGI_LANES * sizeof(float)), aligned(4), may_alias));
+
+/* 16 floats: a register of AVX-512, or two of AVX2. */
+enum { FGI_WIDE = 16 };
+typedef float fgi_wide
+    __attribute__((vector_size(FGI_WIDE * sizeof(float)), aligned(4), may_alias));
+typedef uint32_t fgi_wide_bits __attribute__((vector_size(FGI_WIDE * sizeof(uint32_t))));
+typedef uint16_t fgi_wide_halves
+    __attribute__((vector_size(FGI_WIDE * sizeof(uint16_t)), aligned(2), may_alias));
+
+/* 16 numbers, f32 or bf16 in memory. bf16: rounded to the nearest, ties to even. */
+INLINED void fgi_load(fgi_wide *to, const char *from, bool is_half)
+{
+    if (is_half)
+        *to = (fgi_wide)(__builtin_convertvector(*(const fgi_wide_halves *)(const void *)from,
+                                                 fgi_wide_bits)
+                         << 16);
+    else
+        *to = *(const fgi_wide *)(const void *)from;
+}
+
+INLINED void fgi_store(char *to, const fgi_wide *from, bool is_half)
+{
+    const fgi_wide_bits bits = (fgi_wide_bits)*from;
+    const fgi_wide_bits is_nan = (fgi_wide_bits)(*from != *from);
+    const fgi_wide_bits rounded = bits + 0x7FFF + (bits >> 16 & 1);
+    const fgi_wide_bits kept = (is_nan & (bits | 0x400000)) | (~is_nan & rounded);
+    if (is_half)
+        *(fgi_wide_halves *)(void *)to = __builtin_convertvector(kept >> 16, fgi_wide_halves);
+    else
+        *(fgi_wide *)(void *)to = *from;
+}
 
 #endif

@@ -4,6 +4,9 @@
  * of bench/kernel_bench.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "hlo/mlir.h"
 #include "kernel/kernel.h"
 #include "op/composite.h"
 #include "op/dot.h"
@@ -12,7 +15,12 @@
 
 /* Above these numbers of multiplications and elements, the threads of the backend are faster; with
  * fewer rows or columns, its multiplication of a matrix by a vector. */
-enum { MOST_MULTIPLICATIONS = 1 << 18, MOST_ELEMENTS = 1 << 17, LEAST_ROWS = 4 };
+enum {
+    MOST_MULTIPLICATIONS = 1 << 18,
+    LEAST_MULTIPLICATIONS = 1 << 20, /* of oneDNN */
+    MOST_ELEMENTS = 1 << 17,
+    LEAST_ROWS = 4
+};
 
 /* ---- matmuls --------------------------------------------------------------------------------- */
 
@@ -24,11 +32,17 @@ static const char *kernel_of(const fgi_dot_attr *attr)
     return by_axes[attr->contract[0][0]][attr->contract[1][0]];
 }
 
+/* Of one device: operands would be gathered from several. */
+static bool has_kernels(const fg_client *client)
+{
+    return fgi_client_has_kernels(client) && fg_client_info_of(client)->device_count == 1;
+}
+
 static bool is_small_matmul(const fgi_emit *e)
 {
     const fgi_dot_attr *attr = e->node->attr;
     const fg_type *a = &e->node->in[0]->type, *y = &e->node->type;
-    if (!fgi_client_has_kernels(e->client) || attr->batch_count != 0 || attr->contract_count != 1 ||
+    if (!has_kernels(e->client) || attr->batch_count != 0 || attr->contract_count != 1 ||
         a->rank != 2 || y->rank != 2 || a->dtype != FG_F32)
         return false;
     const int64_t inner = a->dim[attr->contract[0][0]];
@@ -39,9 +53,13 @@ static bool is_small_matmul(const fgi_emit *e)
 
 static void emit_small_matmul(fgi_emit *e)
 {
+    const fgi_dot_attr *attr = e->node->attr;
+    const int64_t inner = e->node->in[0]->type.dim[attr->contract[0][0]];
     fgi_emit_attributes(e, "custom_call",
-                        "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {}",
-                        kernel_of(e->node->attr));
+                        "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
+                        "array<i64: %" PRId64 ">}",
+                        kernel_of(attr), FGI_KERNEL_NUMBERS,
+                        2 * inner * fg_type_count(&e->node->type));
 }
 
 #define SMALL                                                                                      \
@@ -49,6 +67,105 @@ static void emit_small_matmul(fgi_emit *e)
     .emit = emit_small_matmul
 const fgi_lowering fgi_dot_small_cpu = {.op = &fgi_dot, SMALL};
 const fgi_lowering fgi_matmul_small_cpu = {.op = &fgi_matmul, SMALL};
+
+/* ---- large matmuls: oneDNN ------------------------------------------------------------------- */
+
+/* An operand as [batch, rows, columns], one of which is contracted. */
+typedef struct view {
+    bool is_transposed; /* the contracted axes are first in a, or last in b */
+    int64_t batch, free, inner;
+} view;
+
+/* False if its axes are in another order. */
+static bool view_of(const fgi_dot_attr *attr, int side, const fg_type *type, view *out)
+{
+    const int batch = (int)attr->batch_count, count = (int)attr->contract_count;
+    const int first = count > 0 ? (int)attr->contract[side][0] : 0;
+    *out = (view){.is_transposed = (first == batch) == (side == 0), .batch = 1, .inner = 1};
+    if (count == 0 || (first != batch && first + count != type->rank))
+        return false;
+    if (type->rank == batch + count) /* no free axes */
+        return false;
+    for (int i = 0; i < batch; i++) {
+        out->batch *= type->dim[i];
+        if (attr->batch[side][i] != i)
+            return false;
+    }
+    for (int i = 0; i < count; i++) {
+        out->inner *= type->dim[first + i];
+        if (attr->contract[side][i] != first + i)
+            return false;
+    }
+    const int64_t each = out->batch * out->inner;
+    out->free = each > 0 ? fg_type_count(type) / each : 0;
+    return true;
+}
+
+/* Which operands consist of each device's rows; whether the result is the sum over the devices. */
+static bool shares_of(const fgi_emit *e, const view *a, const view *b, bool has_rows[2],
+                      bool *is_sum)
+{
+    const fgi_dot_attr *attr = e->node->attr;
+    const int64_t rows = e->node->in[0]->type.dim[0];
+    *is_sum = attr->batch_count == 0 && a->is_transposed && !b->is_transposed;
+    has_rows[0] = true;
+    has_rows[1] = attr->batch_count > 0 || *is_sum;
+    return fgi_emit_has_shards(e, rows) &&
+           (e->batch_shards == 1 || attr->batch_count > 0 || *is_sum || !a->is_transposed);
+}
+
+static bool is_large_matmul(const fgi_emit *e)
+{
+    const fgi_dot_attr *attr = e->node->attr;
+    const fg_type *x = &e->node->in[0]->type, *k = &e->node->in[1]->type;
+    bool has_rows[2], is_sum;
+    view a, b;
+    if (!fgi_client_has_kernels(e->client) || !fgi_kernel_dnnl_runs() || x->dtype != k->dtype ||
+        !(x->dtype == FG_F32 || (x->dtype == FG_BF16 && fgi_kernel_half(FGI_KERNEL_HALF_VECTORS))))
+        return false;
+    return view_of(attr, 0, x, &a) && view_of(attr, 1, k, &b) &&
+           shares_of(e, &a, &b, has_rows, &is_sum) && a.free >= LEAST_ROWS &&
+           b.free >= LEAST_ROWS &&
+           (double)a.batch * (double)a.free * (double)a.inner * (double)b.free >=
+               LEAST_MULTIPLICATIONS;
+}
+
+/* A device's product. */
+static fgi_value call_dot(fgi_emit *e, const fgi_value *in, const fg_type *result)
+{
+    const fgi_dot_attr *attr = e->node->attr;
+    view a, b;
+    fgi_buf text = {0};
+    (void)view_of(attr, 0, &in[0].type, &a);
+    (void)view_of(attr, 1, &in[1].type, &b);
+    const int64_t flops = 2 * a.batch * a.free * a.inner * b.free;
+    const int64_t numbers[] = {flops,  a.batch,         a.free,         a.inner,
+                               b.free, a.is_transposed, b.is_transposed};
+    fgi_buf_printf(&text,
+                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = ",
+                   FGI_KERNEL_DOT, FGI_KERNEL_NUMBERS);
+    fgi_mlir_array(&text, sizeof numbers / sizeof numbers[0], numbers);
+    fgi_buf_putc(&text, '}');
+    return fgi_build_text(&e->b, result, "custom_call", &text, 2, in);
+}
+
+static void emit_large_matmul(fgi_emit *e)
+{
+    const fgi_value in[] = {fgi_emit_in(e, 0), fgi_emit_in(e, 1)};
+    bool has_rows[2], is_sum;
+    view a, b;
+    (void)view_of(e->node->attr, 0, &in[0].type, &a);
+    (void)view_of(e->node->attr, 1, &in[1].type, &b);
+    (void)shares_of(e, &a, &b, has_rows, &is_sum);
+    const fgi_shard_call call = {2, in, has_rows, e->node->type, is_sum};
+    fgi_emit_become(e, fgi_emit_each_shard(e, &call, call_dot));
+}
+
+#define LARGE                                                                                      \
+    .platform = FGI_CPU, .rule = "matmul-kernel", .applies = is_large_matmul,                      \
+    .emit = emit_large_matmul
+const fgi_lowering fgi_dot_large_cpu = {.op = &fgi_dot, LARGE};
+const fgi_lowering fgi_matmul_large_cpu = {.op = &fgi_matmul, LARGE};
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
 
@@ -63,7 +180,7 @@ static bool are_small(const fg_tensor *in, int count)
             return false;
         elements += (double)fg_type_count(fg_tensor_type(in[i]));
     }
-    return elements <= MOST_ELEMENTS && fgi_client_has_kernels(fg_tensor_trace(in[0])->client);
+    return elements <= MOST_ELEMENTS && has_kernels(fg_tensor_trace(in[0])->client);
 }
 
 static void call_nonfinite(const fg_tensor *in, int count, fg_tensor *out)

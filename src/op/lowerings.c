@@ -5,7 +5,13 @@
 #include "op/lowerings.h"
 
 const fgi_lowering *const fgi_lowerings[] = {
-    /* convolutions: conv_cpu.c */
+    /* convolutions: conv_kernels_cpu.c, conv_cpu.c */
+    &fgi_conv_winograd_cpu,
+    &fgi_conv_dx_winograd_cpu,
+    &fgi_conv_dk_winograd_cpu,
+    &fgi_conv_dnnl_cpu,
+    &fgi_conv_dx_dnnl_cpu,
+    &fgi_conv_dk_dnnl_cpu,
     &fgi_conv_depthwise_cpu,
     &fgi_conv_dx_depthwise_cpu,
     &fgi_conv_dk_depthwise_cpu,
@@ -15,6 +21,8 @@ const fgi_lowering *const fgi_lowerings[] = {
     /* kernels: kernels_cpu.c */
     &fgi_dot_small_cpu,
     &fgi_matmul_small_cpu,
+    &fgi_dot_large_cpu,
+    &fgi_matmul_large_cpu,
     &fgi_nonfinite_small_cpu,
     &fgi_adam_small_cpu,
     /* contractions: dot_cpu.c */

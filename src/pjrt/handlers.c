@@ -70,5 +70,5 @@ bool fgi_client_has_clock(const fg_client *client) { return client->has_kernels;
 
 bool fgi_client_has_kernels(const fg_client *client)
 {
-    return client != NULL && client->has_kernels && client->info.device_count == 1;
+    return client != NULL && client->has_kernels;
 }

@@ -200,8 +200,7 @@ bool fgi_client_is_compile_only(const fg_client *client);
  * borrowed. */
 void fgi_client_set_plain(fg_client *client, const char *rule);
 const char *fgi_client_plain(const fg_client *client);
-/* Whether programs of the client may call kernels (src/kernel); of one device, because operands
- * would be gathered from several. client may be NULL: no. */
+/* Whether programs of the client may call kernels (src/kernel). client may be NULL: no. */
 bool fgi_client_has_kernels(const fg_client *client);
 /* Whether its programs may call the kernel that notes the time. */
 bool fgi_client_has_clock(const fg_client *client);

@@ -116,7 +116,9 @@ fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op)
         return FGI_HLO_NONE;
     if (starts(op->target, "__cublas$") || starts(op->target, FGI_KERNEL_MATMUL_PREFIX))
         return FGI_HLO_DOT;
-    return starts(op->target, "__cudnn$conv") ? FGI_HLO_CONV : FGI_HLO_NONE;
+    return starts(op->target, "__cudnn$conv") || starts(op->target, FGI_KERNEL_CONV_PREFIX)
+               ? FGI_HLO_CONV
+               : FGI_HLO_NONE;
 }
 
 const char *fg_collective_name(fg_collective kind)
@@ -220,6 +222,19 @@ double fgi_hlo_kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op)
         squared *= operand != NULL ? (double)fgi_hlo_bytes(operand->shape) / sizeof(float) : 0;
     }
     return 2 * sqrt(squared);
+/* The first number of a kernel's call; 0: not one, or it has none. */
+static double kernel_flops(const fgi_hlo_op *op)
+{
+    static const char before[] = FGI_KERNEL_NUMBERS " = array<i64: ";
+    const char *config = (const char *)op->config.data;
+    if (!starts(op->target, FGI_KERNEL_PREFIX) || config == NULL)
+        return 0;
+    const char *at = memmem(config, op->config.len, before, sizeof before - 1);
+    double flops = 0;
+    for (at = at != NULL ? at + sizeof before - 1 : config + op->config.len;
+         at < config + op->config.len && *at >= '0' && *at <= '9'; at++)
+        flops = 10 * flops + (*at - '0');
+    return flops;
 }
 
 static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_hlo_counts *out)
@@ -237,6 +252,7 @@ static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_h
     const fgi_hlo_op *first = fgi_hlo_operand(in, op, 0);
     const fg_dtype dtype = first != NULL ? fgi_hlo_dtype(first->shape) : FG_DTYPE_NONE;
     out->kernel_flops += fgi_hlo_kernel_flops(in, op);
+    out->kernel_flops += kernel_flops(op);
     if (matmul == FGI_HLO_DOT)
         out->dots[dtype]++;
     else

@@ -131,9 +131,9 @@ static int device_count(const fg_trace *trace)
     return trace->client != NULL ? fg_client_info_of(trace->client)->device_count : 1;
 }
 
-/* The axes of a dimension; axes of size 1 are omitted. */
-static void put_axes(const fgi_mesh *mesh, fgi_buf *out, fgi_axis_set axes)
+void fgi_emit_axes(const fg_trace *trace, fgi_buf *out, fgi_axis_set axes)
 {
+    const fgi_mesh *mesh = fgi_client_mesh(trace->client);
     const char *before = "";
     fgi_buf_putc(out, '{');
     for (int i = 0; i < mesh->axis_count; i++)
@@ -149,7 +149,7 @@ void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *
     fgi_buf_puts(out, "#sdy.sharding<@mesh, [");
     for (int i = 0; i < rank; i++) {
         fgi_buf_puts(out, i == 0 ? "" : ", ");
-        put_axes(fgi_client_mesh(trace->client), out, sharding->axes[i]);
+        fgi_emit_axes(trace, out, sharding->axes[i]);
     }
     fgi_buf_puts(out, "]>");
 }

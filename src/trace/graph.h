@@ -150,6 +150,23 @@ void fgi_emit_reduction(fgi_emit *e, const char *stablehlo_name, const char *bod
 void fgi_emit_scalar_word(fgi_emit *e, const fgi_value *result);
 /* #sdy.sharding<@mesh, [{"data"}, {}]>: the sharding of a value of that rank. */
 void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *sharding, int rank);
+/* {"data"}: the axes of a dimension, without those of size 1. */
+void fgi_emit_axes(const fg_trace *trace, fgi_buf *out, fgi_axis_set axes);
+
+/* each_shard.c: a computation that each device does with its part of the operands' rows, and whose
+ * result's rows are those of all devices, or their sum. On one device: the body alone. Only for rows that
+ * fgi_emit_has_shards: a multiple of the devices, none of which shards anything else. */
+typedef struct fgi_shard_call {
+    int in_count;
+    const fgi_value *in;
+    const bool *has_rows; /* by operand; the others are whole on each device */
+    fg_type result;
+    bool is_sum; /* the result, in all rows, is the sum over the devices, of f32 */
+} fgi_shard_call;
+/* Emits the computation for a device; `result` is the type of its part. */
+typedef fgi_value (*fgi_shard_body)(fgi_emit *e, const fgi_value *in, const fg_type *result);
+bool fgi_emit_has_shards(const fgi_emit *e, int64_t rows);
+fgi_value fgi_emit_each_shard(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body);
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 

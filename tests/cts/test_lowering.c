@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include "kernel/kernel.h"
 #include "lowering_check.h"
 #include "trace/program.h"
 
@@ -122,6 +123,51 @@ static void chunks_of_the_batch(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         lowering_check(&rows[i]);
+}
+
+/* lowering_conv with results in f32. */
+static size_t conv_in_f32(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const size_t count = lowering_conv(p, in, out);
+    for (size_t i = 0; i < count; i++)
+        out[i] = fg_cast(out[i], FG_F32);
+    return count;
+}
+
+#define WINOGRAD(label, dtype, most, x, k, ...)                                                    \
+    {                                                                                              \
+        .name = (label), .rule = "conv-kernel", .in = {{dtype, 4, x}, {dtype, 4, k}},              \
+        .in_count = 2, .write = conv_in_f32, .tolerance = (most), .conv = {                        \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define SIZE(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+static void kernels_of_three_by_three(void **state)
+{
+    const lowering_problem rows[] = {
+        WINOGRAD("few tiles", FG_F32, 1e-5, SIZE(2, 9, 11, 32), SIZE(3, 3, 32, 48), .pad = 1),
+        WINOGRAD("many tiles", FG_F32, 1e-5, SIZE(8, 24, 26, 32), SIZE(3, 3, 32, 32), .pad = 2),
+        WINOGRAD("bf16", FG_BF16, 1e-2, SIZE(4, 8, 7, 64), SIZE(3, 3, 64, 32), .pad = 1),
+    };
+    lowering_problem same[] = {
+        WINOGRAD("stride", FG_F32, 1e-5, SIZE(2, 9, 8, 32), SIZE(3, 3, 32, 32), .stride = 2),
+        WINOGRAD("dilation", FG_F32, 1e-5, SIZE(2, 9, 8, 32), SIZE(3, 3, 32, 32), .dilation = 2),
+        WINOGRAD("channels", FG_F32, 1e-5, SIZE(2, 9, 8, 36), SIZE(3, 3, 36, 32), .pad = 1),
+        WINOGRAD("f64", FG_F64, 1e-5, SIZE(2, 9, 8, 32), SIZE(3, 3, 32, 32), .pad = 1),
+    };
+    (void)state;
+    if (!fgi_kernel_winograd_runs())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        lowering_check(&rows[i]);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        same[i].is_same = true;
+        lowering_check(&same[i]);
+    }
 }
 
 #define POOL(label, x, ...)                                                                        \
@@ -353,6 +399,8 @@ static void forms_on_two_devices(void **state)
         CONV("groups", NULL, X(4, 6, 5, 4), X(3, 3, 2, 6), .conv = {.pad = 1, .groups = 2}),
         CONV("chunks", NULL, X(64, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
         CONV("many chunks in groups", NULL, X(320, 8, 8, 4), X(2, 2, 2, 4), .conv = {.groups = 2}),
+        WINOGRAD("three by three", FG_F32, 1e-5, SIZE(4, 9, 11, 32), SIZE(3, 3, 32, 32), .pad = 1),
+        WINOGRAD("in bf16", FG_BF16, 1e-2, SIZE(2, 9, 11, 32), SIZE(3, 3, 32, 32), .pad = 1),
         POOL("pooling", X(2, 9, 8, 3), .size = 3, .stride = 2, .pad = 1),
         POOL("pooling in stages", X(4, 17, 14, 2), .size = 7, .stride = 3, .pad = 3),
     };
@@ -381,6 +429,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(depthwise_kernels),
     cmocka_unit_test(grouped_kernels),
     cmocka_unit_test(chunks_of_the_batch),
+    cmocka_unit_test(kernels_of_three_by_three),
     cmocka_unit_test(gradients_of_max_pooling),
     cmocka_unit_test(sums_in_stages),
     cmocka_unit_test(elements_that_are_not_finite),

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lowering_check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "forms.h"
@@ -67,6 +68,24 @@ char *lowering_run(const lowering_problem *p, const lowering_form *f, size_t *ou
     return bytes;
 }
 
+/* Whether f32 numbers are equal up to the tolerance. */
+static bool are_close(const char *a, const char *b, size_t size, double tolerance)
+{
+    float x, y;
+    double most = 0;
+    bool is_close = true;
+    for (size_t i = 0; i < size; i += sizeof y) {
+        memcpy(&y, b + i, sizeof y);
+        most = fmax(most, fabs((double)y));
+    }
+    for (size_t i = 0; i < size; i += sizeof y) {
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        is_close = is_close && fabs((double)x - (double)y) <= tolerance * most;
+    }
+    return is_close;
+}
+
 void lowering_compare(const lowering_problem *p, const lowering_form *one,
                       const lowering_form *other)
 {
@@ -77,10 +96,13 @@ void lowering_compare(const lowering_problem *p, const lowering_form *one,
     if ((strcmp(text[0], text[1]) == 0) != p->is_same)
         fail_msg("%s: the program is %s under the rule", p->name,
                  p->is_same ? "other" : "as plain");
-    forms_write(lowering_forms, p->name, text[0]);
-    forms_write(lowering_forms, "  plain", text[1]);
+    if (p->tolerance == 0) {
+        forms_write(lowering_forms, p->name, text[0]);
+        forms_write(lowering_forms, "  plain", text[1]);
+    }
     assert_int_equal(size[0], size[1]);
-    if (memcmp(ruled, plain, size[0]) != 0)
+    if (p->tolerance > 0 ? !are_close(ruled, plain, size[0], p->tolerance)
+                         : memcmp(ruled, plain, size[0]) != 0)
         fail_msg("%s: the numbers differ from the plain form", p->name);
     for (int i = 0; i < 2; i++)
         fg_free(text[i]);

@@ -32,8 +32,10 @@ typedef struct lowering_problem {
     fg_pool_options pool;
     fg_dot_options dot;
     int axes;
-    bool is_same; /* the rule does not apply */
-    int layers;   /* for what is written several times over */
+    bool is_same;     /* the rule does not apply */
+    int layers;       /* for what is written several times over */
+    double tolerance; /* relative to the largest number, f32; 0: bit by bit. Its form depends on the
+                         processor, and is not in the golden file. */
 } lowering_problem;
 
 /* Integers from -2 to 2. */

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "kernel/kernel.h"
 
-enum { MOST_RANK = 2, MOST_IN = 4 * FGI_KERNEL_ADAM_MOST + 1, MOST_OUT = 3 * FGI_KERNEL_ADAM_MOST };
+enum { MOST_RANK = 4, MOST_IN = 4 * FGI_KERNEL_ADAM_MOST + 1, MOST_OUT = 3 * FGI_KERNEL_ADAM_MOST };
 
 /* A call with its tensors. */
 typedef struct call {
@@ -28,22 +28,26 @@ static void begin(call *c)
     c->frame.out.buffer = c->of + MOST_IN;
 }
 
-/* Adds a tensor of random numbers; columns -1: of rank 1. */
-static float *add(call *c, bool is_result, int64_t rows, int64_t columns)
+/* Adds an f32 tensor of random numbers. */
+static float *add_shape(call *c, bool is_result, int rank, const int64_t *dim)
 {
     fgi_ffi_buffers *side = is_result ? &c->frame.out : &c->frame.in;
     fgi_ffi_buffer *buffer = &(is_result ? c->out : c->in)[side->count];
     const int64_t at = (is_result ? MOST_IN : 0) + side->count++;
     c->of[at] = buffer;
-    c->dim[at][0] = rows;
-    c->dim[at][1] = columns;
-    buffer->dim = c->dim[at];
-    buffer->rank = columns < 0 ? 1 : 2;
+    memcpy(c->dim[at], dim, (size_t)rank * sizeof *dim);
+    *buffer = (fgi_ffi_buffer){.dtype = FGI_FFI_F32, .dim = c->dim[at], .rank = rank};
     const int64_t count = fgi_ffi_count(buffer);
     buffer->data = malloc((size_t)count * sizeof(float));
     fgi_rng_normal_range((fgi_key){{(uint32_t)count, (uint32_t)at}}, 0, (size_t)count,
                          buffer->data);
     return buffer->data;
+}
+
+/* columns -1: of rank 1. */
+static float *add(call *c, bool is_result, int64_t rows, int64_t columns)
+{
+    return add_shape(c, is_result, columns < 0 ? 1 : 2, (const int64_t[]){rows, columns});
 }
 
 static void end(call *c)
@@ -94,6 +98,136 @@ static void matmuls_of_all_sizes(void **state)
             for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++)
                 for (int64_t n = 1; n <= 35; n += n < 18 ? 1 : 8)
                     check_matmul(f, m, inner[k], n);
+}
+
+/* ---- convolutions ---------------------------------------------------------------------------- */
+
+/* Images of [n, h, w, from] and `to` channels; `low` and `high`: pixels of padding. */
+typedef struct conv {
+    int64_t n, h, w, from, to, low[2], high[2];
+} conv;
+
+typedef enum which { Y, DX, DK } which;
+
+/* The tensor in bf16, truncated. */
+static void halve(fgi_ffi_buffer *buffer)
+{
+    float *values = buffer->data;
+    const int64_t count = fgi_ffi_count(buffer);
+    uint16_t *halves = malloc((size_t)count * sizeof *halves + 1);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        halves[i] = (uint16_t)(bits >> 16);
+    }
+    free(values);
+    buffer->dtype = FGI_FFI_BF16;
+    buffer->data = halves;
+}
+
+static double number(const fgi_ffi_buffer *buffer, int64_t i)
+{
+    uint32_t bits;
+    float value;
+    if (buffer->dtype == FGI_FFI_F32)
+        return (double)((const float *)buffer->data)[i];
+    bits = (uint32_t)((const uint16_t *)buffer->data)[i] << 16;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+/* Adds the products of all taps, in double precision: to y, x or k. */
+static void convolve(const conv *c, which what, const fgi_ffi_buffer *const of[3], double *sum,
+                     double *size)
+{
+    const int64_t h = c->h + c->low[0] + c->high[0] - 2, w = c->w + c->low[1] + c->high[1] - 2;
+    for (int64_t at = 0; at < c->n * h * w * 9; at++) {
+        const int64_t tap = at % 9, x = at / 9 % w, y = at / 9 / w % h, n = at / 9 / w / h;
+        const int64_t row = y + tap / 3 - c->low[0], column = x + tap % 3 - c->low[1];
+        if (row < 0 || row >= c->h || column < 0 || column >= c->w)
+            continue;
+        for (int64_t i = 0; i < c->from * c->to; i++) {
+            const int64_t from = i / c->to, to = i % c->to;
+            const int64_t index[] = {((n * h + y) * w + x) * c->to + to,
+                                     ((n * c->h + row) * c->w + column) * c->from + from,
+                                     (tap * c->from + from) * c->to + to};
+            double product = 1;
+            for (int k = 0; k < 3; k++)
+                product *= k == (int)what ? 1 : number(of[k], index[k]);
+            sum[index[what]] += product;
+            size[index[what]] += product * product;
+        }
+    }
+}
+
+/* Adds the tensors of a convolution; of: y, x and k. */
+static void add_conv(call *frame, const conv *c, which what, bool is_half, int threads,
+                     const fgi_ffi_buffer *of[3])
+{
+    static const which order[][2] = {{DX, DK}, {Y, DK}, {DX, Y}};
+    const int64_t h = c->h + c->low[0] + c->high[0] - 2, w = c->w + c->low[1] + c->high[1] - 2;
+    const int64_t dims[3][4] = {
+        {c->n, h, w, c->to}, {c->n, c->h, c->w, c->from}, {3, 3, c->from, c->to}};
+    const int64_t memory = fgi_kernel_winograd_memory(
+        dims[what == DX ? DX : Y], what == DX ? c->to : c->from, threads, what == DK);
+    begin(frame);
+    for (int i = 0; i < 2; i++) {
+        (void)add_shape(frame, false, 4, dims[order[what][i]]);
+        of[order[what][i]] = &frame->in[i];
+    }
+    (void)add_shape(frame, true, 4, dims[what]);
+    (void)add_shape(frame, true, 1, &memory);
+    of[what] = &frame->out[0];
+    for (int i = 0; i < 2 && is_half; i++)
+        halve(&frame->in[i]);
+    if (is_half)
+        halve(&frame->out[0]);
+}
+
+static void check_conv(const conv *c, which what, bool is_half, int threads)
+{
+    static void *(*const run[])(fgi_ffi_call *) = {fgi_kernel_winograd, fgi_kernel_winograd_dx,
+                                                   fgi_kernel_winograd_dk};
+    const int64_t numbers[] = {0, c->low[0], c->low[1]};
+    const fgi_ffi_array array = {.count = 3, .data = numbers};
+    const void *attributes[] = {&array};
+    const fgi_ffi_buffer *of[3];
+    call this;
+    add_conv(&this, c, what, is_half, threads, of);
+    this.frame.attributes.value = attributes;
+    const size_t count = (size_t)fgi_ffi_count(of[what]);
+    double *sum = calloc(count, sizeof *sum), *size = calloc(count, sizeof *size);
+    assert_null(run[what](&this.frame));
+    convolve(c, what, of, sum, size);
+    for (size_t i = 0; i < count; i++) {
+        const double rounding = is_half ? fabs(sum[i]) / 256 : 0;
+        const double result = number(of[what], (int64_t)i);
+        if (!(fabs(result - sum[i]) <= 1e-4 * sqrt(size[i]) + rounding))
+            fail_msg("%d: %dx%dx%dx%d to %d: [%zu] is %g, expected %g", (int)what, (int)c->n,
+                     (int)c->h, (int)c->w, (int)c->from, (int)c->to, i, result, sum[i]);
+    }
+    free(sum);
+    free(size);
+    end(&this);
+}
+
+/* Tiles that are not full, panels that are not, padding on one side and none, few tiles and many. */
+static void convolutions(void **state)
+{
+    static const conv rows[] = {
+        {2, 8, 8, 16, 32, {1, 1}, {1, 1}},    {1, 5, 7, 32, 16, {1, 1}, {1, 1}},
+        {3, 1, 2, 16, 48, {1, 1}, {1, 1}},    {2, 9, 6, 48, 16, {0, 0}, {0, 0}},
+        {2, 6, 10, 16, 16, {2, 0}, {0, 2}},   {1, 3, 3, 64, 80, {2, 2}, {2, 2}},
+        {17, 16, 15, 16, 32, {1, 1}, {1, 1}}, {5, 33, 30, 16, 32, {0, 1}, {1, 0}},
+    };
+    (void)state;
+    if (!fgi_kernel_winograd_runs())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (which what = Y; what <= DK; what++) {
+            check_conv(&rows[i], what, false, 1);
+            check_conv(&rows[i], what, true, 3);
+        }
 }
 
 /* ---- non-finite elements --------------------------------------------------------------------- */
@@ -196,6 +330,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmuls_of_all_sizes),
+        cmocka_unit_test(convolutions),
         cmocka_unit_test(every_element_is_seen),
         cmocka_unit_test(adam_moves_every_element),
     };

@@ -1,0 +1,169 @@
+/* conv_kernels_cpu.c - convolutions and their gradients by kernels (src/kernel): Winograd's
+ * algorithm for 3 x 3 kernels, and oneDNN. The limits are those of bench/kernel_bench.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "base/resources.h"
+#include "hlo/mlir.h"
+#include "kernel/kernel.h"
+#include "op/conv.h"
+#include "op/lowerings.h"
+
+/* Fewer channels cost more to transform than the products save; a call of oneDNN costs as much as
+ * this number of multiplications. */
+enum { TILE = 4, LEAST_CHANNELS = 32, LEAST_MULTIPLICATIONS = 1 << 21 };
+
+/* x, k and y of the convolution, with the dimensions of the window. */
+typedef struct types {
+    fg_type x, k, y;
+} types;
+
+/* a and b are the operands. */
+static types types_of(const fgi_op *op, const fg_type *a, const fg_type *b, const fg_type *result)
+{
+    if (op == &fgi_conv)
+        return (types){*a, *b, *result};
+    return op == &fgi_conv_dx ? (types){*result, *b, *a} : (types){*a, *result, *b};
+}
+
+static types types_of_node(const fgi_emit *e)
+{
+    const fgi_node *node = e->node;
+    return types_of(node->op, &node->in[0]->type, &node->in[1]->type, &node->type);
+}
+
+static bool is_half_native(void) { return fgi_kernel_half(FGI_KERNEL_HALF_VECTORS); }
+
+static bool has_kernel(const fgi_emit *e, const types *t)
+{
+    return fgi_client_has_kernels(e->client) && fgi_emit_has_shards(e, t->x.dim[0]) &&
+           (t->x.dtype == FG_F32 || t->x.dtype == FG_BF16);
+}
+
+static const char *kernel_of(const fgi_op *op, const char *y, const char *dx, const char *dk)
+{
+    if (op == &fgi_conv)
+        return y;
+    return op == &fgi_conv_dx ? dx : dk;
+}
+
+/* Emits the calls of each device. The gradient of k is the sum over the devices. */
+static void emit_calls(fgi_emit *e, fgi_shard_body body)
+{
+    const bool is_dk = e->node->op == &fgi_conv_dk, has_rows[] = {true, is_dk};
+    const fgi_value in[] = {fgi_conv_in(e, 0), fgi_conv_in(e, 1)};
+    const fgi_shard_call call = {2, in, has_rows, fgi_conv_type(e), is_dk};
+    fgi_conv_become(e, fgi_emit_each_shard(e, &call, body));
+}
+
+/* Emits the call of a kernel, whose numbers are `text`, with memory of this size as a second
+ * result; 0: none. */
+static fgi_value call_kernel(fgi_emit *e, const char *kernel, const fgi_value *in,
+                             const fg_type *result, int64_t memory, fgi_buf *numbers)
+{
+    const fgi_value out[] = {
+        fgi_build_value(&e->b, result),
+        fgi_build_value(&e->b, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {memory}})};
+    fgi_buf text = {0};
+    fgi_buf_printf(&text,
+                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
+                   "array<i64: %s>}",
+                   kernel, FGI_KERNEL_NUMBERS, numbers->data);
+    if (text.failed || numbers->failed)
+        e->b.out->failed = true;
+    else
+        fgi_build_results(&e->b, memory > 0 ? 2 : 1, out,
+                          &(fgi_operation){"custom_call", text.data, 2, in});
+    fgi_buf_fini(&text);
+    fgi_buf_fini(numbers);
+    return out[0];
+}
+
+/* Of all groups. */
+static int64_t multiplications(const types *t)
+{
+    return fg_type_count(&t->y) * (fg_type_count(&t->k) / t->k.dim[t->k.rank - 1]);
+}
+
+/* ---- Winograd's algorithm -------------------------------------------------------------------- */
+
+/* Whether tiles of these images consist of more than half of pixels. */
+static bool fits(const fg_type *image)
+{
+    const int64_t h = image->dim[1], w = image->dim[2];
+    const int64_t tiles = (h + TILE - 1) / TILE * ((w + TILE - 1) / TILE);
+    return 2 * h * w > tiles * TILE * TILE;
+}
+
+static bool is_winograd(const fgi_emit *e)
+{
+    const fgi_conv_attr *attr = e->node->attr;
+    const types t = types_of_node(e);
+    const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
+    if (!has_kernel(e, &t) || !fgi_kernel_winograd_runs() || attr->rank != 2 || attr->groups != 1 ||
+        (t.x.dtype == FG_BF16 && fgi_kernel_half(FGI_KERNEL_HALF_TILES)))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (attr->k_size[i] != 3 || attr->stride[i] != 1 || attr->dilation[i] != 1)
+            return false;
+    return from % FGI_KERNEL_WINOGRAD_UNIT == 0 && to % FGI_KERNEL_WINOGRAD_UNIT == 0 &&
+           from >= LEAST_CHANNELS && to >= LEAST_CHANNELS && fits(&t.x) && fits(&t.y);
+}
+
+static fgi_value call_winograd(fgi_emit *e, const fgi_value *in, const fg_type *result)
+{
+    const fgi_conv_attr *attr = e->node->attr;
+    const fgi_op *op = e->node->op;
+    const types t = types_of(op, &in[0].type, &in[1].type, result);
+    const bool is_dx = op == &fgi_conv_dx;
+    const int64_t memory =
+        fgi_kernel_winograd_memory(is_dx ? t.x.dim : t.y.dim, is_dx ? t.y.dim[3] : t.x.dim[3],
+                                   fgi_cpu_count(), op == &fgi_conv_dk);
+    fgi_buf numbers = {0};
+    fgi_buf_printf(&numbers, "%" PRId64 ", %" PRId64 ", %" PRId64, 2 * multiplications(&t),
+                   attr->low[0], attr->low[1]);
+    const char *kernel =
+        kernel_of(op, FGI_KERNEL_WINOGRAD, FGI_KERNEL_WINOGRAD_DX, FGI_KERNEL_WINOGRAD_DK);
+    return call_kernel(e, kernel, in, result, memory, &numbers);
+}
+
+static void emit_winograd(fgi_emit *e) { emit_calls(e, call_winograd); }
+
+#define WINOGRAD                                                                                   \
+    .platform = FGI_CPU, .rule = "conv-kernel", .applies = is_winograd, .emit = emit_winograd
+const fgi_lowering fgi_conv_winograd_cpu = {.op = &fgi_conv, WINOGRAD};
+const fgi_lowering fgi_conv_dx_winograd_cpu = {.op = &fgi_conv_dx, WINOGRAD};
+const fgi_lowering fgi_conv_dk_winograd_cpu = {.op = &fgi_conv_dk, WINOGRAD};
+
+/* ---- oneDNN ---------------------------------------------------------------------------------- */
+
+static bool is_dnnl(const fgi_emit *e)
+{
+    const types t = types_of_node(e);
+    return has_kernel(e, &t) && fgi_kernel_dnnl_runs() &&
+           (t.x.dtype == FG_F32 || is_half_native()) &&
+           multiplications(&t) >= LEAST_MULTIPLICATIONS;
+}
+
+static fgi_value call_dnnl(fgi_emit *e, const fgi_value *in, const fg_type *result)
+{
+    const fgi_conv_attr *attr = e->node->attr;
+    const fgi_op *op = e->node->op;
+    const types t = types_of(op, &in[0].type, &in[1].type, result);
+    const int64_t *const lists[] = {attr->stride, attr->dilation, attr->low};
+    fgi_buf numbers = {0};
+    fgi_buf_printf(&numbers, "%" PRId64 ", %" PRId64, 2 * multiplications(&t), attr->groups);
+    for (int list = 0; list < 3; list++)
+        for (int i = 0; i < FGI_CONV_MOST; i++)
+            fgi_buf_printf(&numbers, ", %" PRId64, lists[list][i]);
+    const char *kernel = kernel_of(op, FGI_KERNEL_CONV, FGI_KERNEL_CONV_DX, FGI_KERNEL_CONV_DK);
+    return call_kernel(e, kernel, in, result, 0, &numbers);
+}
+
+static void emit_dnnl(fgi_emit *e) { emit_calls(e, call_dnnl); }
+
+#define DNNL .platform = FGI_CPU, .rule = "conv-kernel", .applies = is_dnnl, .emit = emit_dnnl
+const fgi_lowering fgi_conv_dnnl_cpu = {.op = &fgi_conv, DNNL};
+const fgi_lowering fgi_conv_dx_dnnl_cpu = {.op = &fgi_conv_dx, DNNL};
+const fgi_lowering fgi_conv_dk_dnnl_cpu = {.op = &fgi_conv_dk, DNNL};
