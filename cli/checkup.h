@@ -26,7 +26,7 @@ typedef struct checkup_plugin {
 typedef struct checkup_test {
     bool was_run, is_good;
     char platform[16], version[200];
-    char kind[64];
+    char kind[64], kernels[48];
     int devices, api_major, api_minor;
     int bad_device; /* whose matmul is wrong; -1: none */
     double seconds;

@@ -42,7 +42,10 @@ typedef struct fg_client_options {
     const char *topology;   /* compile for this machine without having it; nothing can be executed.
                                TPUs: "v5e:2x4", "v3-8", "v5litepod-8", "kaggle", "colab"; GPUs:
                                "h100", "h100:8", also a100, h200, b200                     [NULL] */
-    uint64_t reserved[3];
+    const char *kernels;    /* which functions in C programs may call on the CPU instead of XLA's
+                               code: "auto": all that are there; "own": not those of oneDNN;
+                               "none"                                                    ["auto"] */
+    uint64_t reserved[2];
 } fg_client_options;
 
 /* Finds and loads a plugin, checks its version and creates its client.
@@ -82,6 +85,8 @@ typedef struct fg_client_info {
     int host_count;               /* with a topology: hosts of the selected devices, as laid out
                                      by the plugin; otherwise one per process */
     const char *topology;         /* fg_client_options.topology as given; NULL: real devices */
+    const char *kernels;          /* those that programs may call on the CPU: "own, oneDNN 2.6.3",
+                                     "own", "none" */
     fg_mesh_info mesh;            /* mesh of this process's devices */
 } fg_client_info;
 /* Borrowed for the client's lifetime. */

@@ -71,6 +71,8 @@ typedef struct fg_trainer_devices {
      * launch has at most the batches of one step, and its update another one. FG_AUTO: chosen from
      * the times of the first steps, and logged                                               [1] */
     int64_t steps_per_launch;
+    const char *kernels; /* "auto", "own" or "none": functions in C that programs call on the CPU,
+                            as in fg_client_options                                   ["auto"] */
     uint64_t reserved[1];
 } fg_trainer_devices;
 

@@ -23,11 +23,13 @@ static inline bool fgi_has_amx(void)
 #define WITH_AVX512     __attribute__((target("avx512f")))
 #define HAS_AVX512_BF16 (__builtin_cpu_supports("avx512bf16") != 0)
 #define HAS_AMX         fgi_has_amx()
+#define IS_AMD          (__builtin_cpu_is("amd") != 0)
 #else
 #define HAS_AVX2        false
 #define HAS_AVX512      false
 #define HAS_AVX512_BF16 false
 #define HAS_AMX         false
+#define IS_AMD          false
 #define WITH_AVX2
 #define WITH_AVX512
 #endif

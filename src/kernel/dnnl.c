@@ -252,6 +252,15 @@ static int create(const request *r, int64_t kind, const void *hint, void **pd)
     return made;
 }
 
+/* The forward convolution, which a gradient has as a hint; its kernel is of the type of x. */
+static int create_forward(request *r, void **pd)
+{
+    fgi_dnnl_tensor kernel = r->p->k;
+    kernel.type = r->p->x.type;
+    const int status = describe(&kernel, true, &r->k);
+    return status != 0 ? status : create(r, FGI_DNNL_CONV, NULL, pd);
+}
+
 /* Which argument the kernel or second matrix is. */
 static int kernel_argument(int64_t kind)
 {
@@ -281,12 +290,12 @@ static int compile(const fgi_dnnl_problem *p, compiled *c)
     status = status != 0 ? status : describe(&p->k, false, &c->k);
     status = status != 0 ? status : describe(&p->y, false, &c->y);
     r.x = c->x, r.y = c->y, r.k = c->k;
-    if (status == 0 && is_conv)
-        status = describe(&p->k, true, &r.k);
     for (int i = 0; i < p->window; i++)
         r.dilation[i] = p->dilation[i] - 1;
     if (status == 0 && is_conv && p->kind != FGI_DNNL_CONV)
-        status = create(&r, FGI_DNNL_CONV, NULL, &forward);
+        status = create_forward(&r, &forward);
+    if (status == 0 && is_conv)
+        status = describe(&p->k, true, &r.k);
     status = status != 0 ? status : create(&r, p->kind, forward, &pd);
     status = status != 0 ? status : dnnl.primitive_create(&c->primitive, pd);
     if (status != 0)
@@ -316,6 +325,12 @@ static const compiled *find(const fgi_dnnl_problem *p, int *status)
     }
     (void)pthread_mutex_unlock(&mutex);
     return *status == 0 ? c : NULL;
+}
+
+bool fgi_dnnl_can(const fgi_dnnl_problem *p)
+{
+    int status;
+    return fgi_dnnl_version() != NULL && find(p, &status) != NULL;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

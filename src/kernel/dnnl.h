@@ -39,6 +39,8 @@ typedef struct fgi_dnnl_problem {
 
 /* Whether it is there; loads it first. "3.2.0"; NULL: it is not. */
 const char *fgi_dnnl_version(void);
+/* Whether it is there and can compute this. */
+bool fgi_dnnl_can(const fgi_dnnl_problem *problem);
 /* Computes the result. False with oneDNN's status in *status if it can't. */
 bool fgi_dnnl_run(const fgi_dnnl_problem *problem, void *x, void *k, void *y, int *status);
 

@@ -75,12 +75,26 @@ int64_t fgi_kernel_winograd_memory(const int64_t *y, int64_t from, int threads, 
 typedef struct fgi_kernel_conv_numbers {
     int64_t flops, groups, stride[3], dilation[3], low[3]; /* low: pixels of padding before */
 } fgi_kernel_conv_numbers;
+/* Whether oneDNN is there and computes this, one of y, dx and dk; of the tensors, only the types. */
+typedef enum fgi_kernel_conv_kind {
+    FGI_KERNEL_CONV_OF_Y,
+    FGI_KERNEL_CONV_OF_X,
+    FGI_KERNEL_CONV_OF_K
+} fgi_kernel_conv_kind;
+bool fgi_kernel_conv_runs(fgi_kernel_conv_kind kind, const fgi_ffi_buffer *x,
+                          const fgi_ffi_buffer *k, const fgi_ffi_buffer *y,
+                          const fgi_kernel_conv_numbers *numbers);
 
-/* Whether oneDNN is there; loads it first. */
-bool fgi_kernel_dnnl_runs(void);
-/* How the processor multiplies bf16: in vectors, or in tiles, several times faster. */
-typedef enum fgi_kernel_halves { FGI_KERNEL_HALF_VECTORS, FGI_KERNEL_HALF_TILES } fgi_kernel_halves;
-bool fgi_kernel_half(fgi_kernel_halves how);
+/* oneDNN's version, "2.6.3", or NULL if it is not installed; loads it first. */
+const char *fgi_kernel_dnnl_version(void);
+/* How fast the processor multiplies bf16, compared with f32. */
+typedef enum fgi_kernel_halves {
+    FGI_KERNEL_HALF_NONE,  /* only by converting to f32 */
+    FGI_KERNEL_HALF_SAME,  /* as fast: Intel's AVX-512 */
+    FGI_KERNEL_HALF_TWICE, /* AMD's AVX-512 */
+    FGI_KERNEL_HALF_TILES  /* AMX: ten times as fast */
+} fgi_kernel_halves;
+fgi_kernel_halves fgi_kernel_half(void);
 
 /* y[batch, M, N] = op(a) op(b), by oneDNN: f32 or bf16, of any rank with as many elements.
  * FGI_KERNEL_NUMBERS: those of the struct, all int64_t. */

@@ -8,11 +8,15 @@
 #include "kernel/dnnl.h"
 #include "kernel/kernel.h"
 
-bool fgi_kernel_dnnl_runs(void) { return fgi_dnnl_version() != NULL; }
+const char *fgi_kernel_dnnl_version(void) { return fgi_dnnl_version(); }
 
-bool fgi_kernel_half(fgi_kernel_halves how)
+fgi_kernel_halves fgi_kernel_half(void)
 {
-    return how == FGI_KERNEL_HALF_TILES ? HAS_AMX : HAS_AMX || HAS_AVX512_BF16;
+    if (HAS_AMX)
+        return FGI_KERNEL_HALF_TILES;
+    if (HAS_AVX512_BF16)
+        return IS_AMD ? FGI_KERNEL_HALF_TWICE : FGI_KERNEL_HALF_SAME;
+    return FGI_KERNEL_HALF_NONE;
 }
 
 static void *fail(const fgi_ffi_call *call, const char *what, int status)
@@ -69,20 +73,14 @@ static fgi_dnnl_tensor kernel_of(const fgi_ffi_buffer *b, int64_t groups)
     return t;
 }
 
-static void *convolve(fgi_ffi_call *call, fgi_dnnl_kind kind)
+static fgi_dnnl_problem problem_of(fgi_kernel_conv_kind kind, const fgi_ffi_buffer *x,
+                                   const fgi_ffi_buffer *k, const fgi_ffi_buffer *y,
+                                   const fgi_kernel_conv_numbers *numbers)
 {
-    int status;
-    if (fgi_ffi_is_question(call))
-        return NULL;
-    const fgi_ffi_buffer *a = call->in.buffer[0], *b = call->in.buffer[1];
-    const fgi_ffi_buffer *out = call->out.buffer[0];
-    const fgi_ffi_buffer *x = kind == FGI_DNNL_CONV_DX ? out : a;
-    const fgi_ffi_buffer *k = kind == FGI_DNNL_CONV_DK ? out : b;
-    const fgi_ffi_buffer *y = kind == FGI_DNNL_CONV ? out : kind == FGI_DNNL_CONV_DX ? a : b;
-    const fgi_kernel_conv_numbers *numbers = (const void *)fgi_ffi_numbers(call);
+    static const fgi_dnnl_kind kinds[] = {FGI_DNNL_CONV, FGI_DNNL_CONV_DX, FGI_DNNL_CONV_DK};
     fgi_dnnl_problem p;
     memset(&p, 0, sizeof p);
-    p.kind = kind;
+    p.kind = kinds[kind];
     p.x = image_of(x);
     p.k = kernel_of(k, numbers->groups);
     p.y = image_of(y);
@@ -91,16 +89,42 @@ static void *convolve(fgi_ffi_call *call, fgi_dnnl_kind kind)
         p.stride[i] = numbers->stride[i];
         p.dilation[i] = numbers->dilation[i];
         p.low[i] = numbers->low[i];
-        p.high[i] = (p.y.dim[2 + i] - 1) * p.stride[i] + (k->dim[i] - 1) * p.dilation[i] + 1 -
-                    p.x.dim[2 + i] - p.low[i];
+        const int64_t seen =
+            (p.y.dim[2 + i] - 1) * p.stride[i] + (k->dim[i] - 1) * p.dilation[i] + 1;
+        const int64_t high = seen - p.low[i] - p.x.dim[2 + i];
+        p.high[i] = high > 0 ? high : 0; /* pixels that no window sees are no negative padding */
     }
+    return p;
+}
+
+bool fgi_kernel_conv_runs(fgi_kernel_conv_kind kind, const fgi_ffi_buffer *x,
+                          const fgi_ffi_buffer *k, const fgi_ffi_buffer *y,
+                          const fgi_kernel_conv_numbers *numbers)
+{
+    const fgi_dnnl_problem p = problem_of(kind, x, k, y, numbers);
+    return fgi_dnnl_can(&p);
+}
+
+static void *convolve(fgi_ffi_call *call, fgi_kernel_conv_kind kind)
+{
+    int status;
+    if (fgi_ffi_is_question(call))
+        return NULL;
+    const fgi_ffi_buffer *a = call->in.buffer[0], *b = call->in.buffer[1];
+    const fgi_ffi_buffer *out = call->out.buffer[0];
+    const fgi_ffi_buffer *x = kind == FGI_KERNEL_CONV_OF_X ? out : a;
+    const fgi_ffi_buffer *k = kind == FGI_KERNEL_CONV_OF_K ? out : b;
+    const fgi_ffi_buffer *y = kind == FGI_KERNEL_CONV_OF_Y   ? out
+                              : kind == FGI_KERNEL_CONV_OF_X ? a
+                                                             : b;
+    const fgi_dnnl_problem p = problem_of(kind, x, k, y, (const void *)fgi_ffi_numbers(call));
     return fgi_dnnl_run(&p, x->data, k->data, y->data, &status) ? NULL
                                                                 : fail(call, "convolution", status);
 }
 
-void *fgi_kernel_conv(fgi_ffi_call *call) { return convolve(call, FGI_DNNL_CONV); }
-void *fgi_kernel_conv_dx(fgi_ffi_call *call) { return convolve(call, FGI_DNNL_CONV_DX); }
-void *fgi_kernel_conv_dk(fgi_ffi_call *call) { return convolve(call, FGI_DNNL_CONV_DK); }
+void *fgi_kernel_conv(fgi_ffi_call *call) { return convolve(call, FGI_KERNEL_CONV_OF_Y); }
+void *fgi_kernel_conv_dx(fgi_ffi_call *call) { return convolve(call, FGI_KERNEL_CONV_OF_X); }
+void *fgi_kernel_conv_dk(fgi_ffi_call *call) { return convolve(call, FGI_KERNEL_CONV_OF_K); }
 
 static fgi_dnnl_tensor matrix_of(const fgi_ffi_buffer *b, int64_t batch, int64_t rows,
                                  int64_t columns, bool is_transposed)

@@ -4,14 +4,12 @@
 #include "kernel/kernel.h"
 
 const fgi_kernel fgi_kernels[] = {
-    {FGI_KERNEL_MATMUL, fgi_kernel_matmul},       {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
-    {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at}, {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
-    {FGI_KERNEL_ADAM, fgi_kernel_adam},           {FGI_KERNEL_CLOCK, fgi_kernel_clock},
     {FGI_KERNEL_MATMUL, fgi_kernel_matmul},
     {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
     {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at},
     {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
     {FGI_KERNEL_ADAM, fgi_kernel_adam},
+    {FGI_KERNEL_CLOCK, fgi_kernel_clock},
     {FGI_KERNEL_WINOGRAD, fgi_kernel_winograd},
     {FGI_KERNEL_CONV, fgi_kernel_conv},
     {FGI_KERNEL_CONV_DX, fgi_kernel_conv_dx},

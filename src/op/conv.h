@@ -47,6 +47,7 @@ fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_
  */
 fgi_value fgi_conv_in(fgi_emit *e, int i);
 fg_type fgi_conv_type(const fgi_emit *e);
+fg_type fgi_conv_in_type(const fgi_emit *e, int i);
 void fgi_conv_become(fgi_emit *e, fgi_value value);
 
 /* The result of a node: y from (x, k), the gradient of x from (dy, k), or that of k from (x, dy).

@@ -28,6 +28,7 @@ static fg_type lifted(const fgi_emit *e, int i)
 }
 
 fg_type fgi_conv_type(const fgi_emit *e) { return lifted(e, -1); }
+fg_type fgi_conv_in_type(const fgi_emit *e, int i) { return lifted(e, i); }
 
 fgi_value fgi_conv_in(fgi_emit *e, int i)
 {

@@ -20,20 +20,12 @@ typedef struct types {
 } types;
 
 /* a and b are the operands. */
-static types types_of(const fgi_op *op, const fg_type *a, const fg_type *b, const fg_type *result)
+static types types_of(const fgi_op *op, fg_type a, fg_type b, fg_type result)
 {
     if (op == &fgi_conv)
-        return (types){*a, *b, *result};
-    return op == &fgi_conv_dx ? (types){*result, *b, *a} : (types){*a, *result, *b};
+        return (types){a, b, result};
+    return op == &fgi_conv_dx ? (types){result, b, a} : (types){a, result, b};
 }
-
-static types types_of_node(const fgi_emit *e)
-{
-    const fgi_node *node = e->node;
-    return types_of(node->op, &node->in[0]->type, &node->in[1]->type, &node->type);
-}
-
-static bool is_half_native(void) { return fgi_kernel_half(FGI_KERNEL_HALF_VECTORS); }
 
 static bool has_kernel(const fgi_emit *e, const types *t)
 {
@@ -99,10 +91,11 @@ static bool fits(const fg_type *image)
 static bool is_winograd(const fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    const types t = types_of_node(e);
+    const types t =
+        types_of(e->node->op, e->node->in[0]->type, e->node->in[1]->type, e->node->type);
     const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
     if (!has_kernel(e, &t) || !fgi_kernel_winograd_runs() || attr->rank != 2 || attr->groups != 1 ||
-        (t.x.dtype == FG_BF16 && fgi_kernel_half(FGI_KERNEL_HALF_TILES)))
+        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_TILES))
         return false;
     for (int i = 0; i < 2; i++)
         if (attr->k_size[i] != 3 || attr->stride[i] != 1 || attr->dilation[i] != 1)
@@ -115,7 +108,7 @@ static fgi_value call_winograd(fgi_emit *e, const fgi_value *in, const fg_type *
 {
     const fgi_conv_attr *attr = e->node->attr;
     const fgi_op *op = e->node->op;
-    const types t = types_of(op, &in[0].type, &in[1].type, result);
+    const types t = types_of(op, in[0].type, in[1].type, *result);
     const bool is_dx = op == &fgi_conv_dx;
     const int64_t memory =
         fgi_kernel_winograd_memory(is_dx ? t.x.dim : t.y.dim, is_dx ? t.y.dim[3] : t.x.dim[3],
@@ -138,27 +131,56 @@ const fgi_lowering fgi_conv_dk_winograd_cpu = {.op = &fgi_conv_dk, WINOGRAD};
 
 /* ---- oneDNN ---------------------------------------------------------------------------------- */
 
+static fgi_kernel_conv_numbers numbers_of(const fgi_conv_attr *attr, const types *t)
+{
+    fgi_kernel_conv_numbers n = {.flops = 2 * multiplications(t), .groups = attr->groups};
+    for (int i = 0; i < attr->dims; i++) {
+        n.stride[i] = attr->stride[i];
+        n.dilation[i] = attr->dilation[i];
+        n.low[i] = attr->low[i];
+    }
+    return n;
+}
+
+static fgi_ffi_buffer buffer_of(const fg_type *type)
+{
+    return (fgi_ffi_buffer){.dtype = type->dtype == FG_BF16 ? FGI_FFI_BF16 : FGI_FFI_F32,
+                            .rank = type->rank,
+                            .dim = type->dim};
+}
+
 static bool is_dnnl(const fgi_emit *e)
 {
-    const types t = types_of_node(e);
-    return has_kernel(e, &t) && fgi_kernel_dnnl_runs() &&
-           (t.x.dtype == FG_F32 || is_half_native()) &&
-           multiplications(&t) >= LEAST_MULTIPLICATIONS;
+    const fgi_conv_attr *attr = e->node->attr;
+    const fgi_op *op = e->node->op;
+    types t = types_of(op, fgi_conv_in_type(e, 0), fgi_conv_in_type(e, 1), fgi_conv_type(e));
+    if (!has_kernel(e, &t) || !fgi_client_has_dnnl(e->client) ||
+        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_NONE) ||
+        multiplications(&t) < LEAST_MULTIPLICATIONS)
+        return false;
+    t.x.dim[0] /= e->batch_shards;
+    t.y.dim[0] /= e->batch_shards;
+    if (op == &fgi_conv_dk && e->batch_shards > 1)
+        t.k.dtype = FG_F32;
+    const fgi_ffi_buffer x = buffer_of(&t.x), k = buffer_of(&t.k), y = buffer_of(&t.y);
+    const fgi_kernel_conv_numbers numbers = numbers_of(attr, &t);
+    return fgi_kernel_conv_runs(op == &fgi_conv      ? FGI_KERNEL_CONV_OF_Y
+                                : op == &fgi_conv_dx ? FGI_KERNEL_CONV_OF_X
+                                                     : FGI_KERNEL_CONV_OF_K,
+                                &x, &k, &y, &numbers);
 }
 
 static fgi_value call_dnnl(fgi_emit *e, const fgi_value *in, const fg_type *result)
 {
-    const fgi_conv_attr *attr = e->node->attr;
     const fgi_op *op = e->node->op;
-    const types t = types_of(op, &in[0].type, &in[1].type, result);
-    const int64_t *const lists[] = {attr->stride, attr->dilation, attr->low};
-    fgi_buf numbers = {0};
-    fgi_buf_printf(&numbers, "%" PRId64 ", %" PRId64, 2 * multiplications(&t), attr->groups);
-    for (int list = 0; list < 3; list++)
-        for (int i = 0; i < FGI_CONV_MOST; i++)
-            fgi_buf_printf(&numbers, ", %" PRId64, lists[list][i]);
+    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const fgi_kernel_conv_numbers numbers = numbers_of(e->node->attr, &t);
+    const int64_t *each = (const int64_t *)&numbers;
+    fgi_buf text = {0};
+    for (size_t i = 0; i < sizeof numbers / sizeof *each; i++)
+        fgi_buf_printf(&text, "%s%" PRId64, i == 0 ? "" : ", ", each[i]);
     const char *kernel = kernel_of(op, FGI_KERNEL_CONV, FGI_KERNEL_CONV_DX, FGI_KERNEL_CONV_DK);
-    return call_kernel(e, kernel, in, result, 0, &numbers);
+    return call_kernel(e, kernel, in, result, 0, &text);
 }
 
 static void emit_dnnl(fgi_emit *e) { emit_calls(e, call_dnnl); }

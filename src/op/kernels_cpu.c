@@ -114,18 +114,25 @@ static bool shares_of(const fgi_emit *e, const view *a, const view *b, bool has_
            (e->batch_shards == 1 || attr->batch_count > 0 || *is_sum || !a->is_transposed);
 }
 
+/* XLA's matmul of f32 is as fast; its matmul of bf16 is, unless a is transposed: the gradient of a
+ * weight. */
+static bool is_faster(const fg_type *a, const fg_type *b, bool is_gradient)
+{
+    if (a->dtype != FG_BF16 || b->dtype != FG_BF16)
+        return false;
+    return fgi_kernel_half() == FGI_KERNEL_HALF_TILES ||
+           (fgi_kernel_half() == FGI_KERNEL_HALF_TWICE && is_gradient);
+}
+
 static bool is_large_matmul(const fgi_emit *e)
 {
     const fgi_dot_attr *attr = e->node->attr;
     const fg_type *x = &e->node->in[0]->type, *k = &e->node->in[1]->type;
     bool has_rows[2], is_sum;
     view a, b;
-    if (!fgi_client_has_kernels(e->client) || !fgi_kernel_dnnl_runs() || x->dtype != k->dtype ||
-        !(x->dtype == FG_F32 || (x->dtype == FG_BF16 && fgi_kernel_half(FGI_KERNEL_HALF_VECTORS))))
-        return false;
-    return view_of(attr, 0, x, &a) && view_of(attr, 1, k, &b) &&
-           shares_of(e, &a, &b, has_rows, &is_sum) && a.free >= LEAST_ROWS &&
-           b.free >= LEAST_ROWS &&
+    return fgi_client_has_dnnl(e->client) && view_of(attr, 0, x, &a) && view_of(attr, 1, k, &b) &&
+           is_faster(x, k, a.is_transposed) && shares_of(e, &a, &b, has_rows, &is_sum) &&
+           a.free >= LEAST_ROWS && b.free >= LEAST_ROWS &&
            (double)a.batch * (double)a.free * (double)a.inner * (double)b.free >=
                LEAST_MULTIPLICATIONS;
 }

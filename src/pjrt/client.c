@@ -389,7 +389,7 @@ static fg_status open_path(const char *path, const char *accelerator, const requ
         FGI_DONE(fgi_cache_open(c, r->opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
     c->has_lock = true;
-    fgi_client_add_kernels(c);
+    fgi_client_add_kernels(c, r->opt->kernels);
 done:
     if (status != FG_OK) {
         fg_client_close(c);
@@ -459,6 +459,10 @@ static fg_status check_options(const fg_client_options *opt, fg_error *err)
     if (opt->cpu_devices < 0 || opt->cpu_devices > CPU_DEVICES_MAX)
         return fgi_fail(err, FG_EINVAL, "cpu_devices is %d: expected 1 to %d (0 means 1)",
                         opt->cpu_devices, CPU_DEVICES_MAX);
+    if (opt->kernels != NULL && strcmp(opt->kernels, "auto") != 0 &&
+        strcmp(opt->kernels, "own") != 0 && strcmp(opt->kernels, "none") != 0)
+        return fgi_fail(err, FG_EINVAL, "kernels is '%s': expected auto, own or none",
+                        opt->kernels);
     if (!(opt->memory_fraction >= 0 && opt->memory_fraction <= 1))
         return fgi_fail(err, FG_EINVAL, "memory_fraction is %g: expected 0 to 1",
                         opt->memory_fraction);

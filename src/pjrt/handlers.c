@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "kernel/kernel.h"
 #include "pjrt/plugin.h"
 
@@ -58,12 +59,19 @@ static void *address_of(const fgi_kernel *kernel)
     return address;
 }
 
-void fgi_client_add_kernels(fg_client *client)
+void fgi_client_add_kernels(fg_client *client, const char *which)
 {
-    client->has_kernels = client->platform == FGI_CPU;
+    const bool is_auto = which == NULL || strcmp(which, "auto") == 0;
+    client->has_kernels =
+        client->platform == FGI_CPU && (which == NULL || strcmp(which, "none") != 0);
     for (size_t i = 0; i < fgi_kernel_count && client->has_kernels; i++)
         client->has_kernels = fg_client_add_handler(client, fgi_kernels[i].name,
                                                     address_of(&fgi_kernels[i]), NULL) == FG_OK;
+    client->has_dnnl = client->has_kernels && is_auto && fgi_kernel_dnnl_version() != NULL;
+    client->info.kernels = client->kernels;
+    (void)fgi_snprintf(client->kernels, sizeof client->kernels, "%s%s%s",
+                       client->has_kernels ? "own" : "none", client->has_dnnl ? ", oneDNN " : "",
+                       client->has_dnnl ? fgi_kernel_dnnl_version() : "");
 }
 
 bool fgi_client_has_clock(const fg_client *client) { return client->has_kernels; }
@@ -72,3 +80,5 @@ bool fgi_client_has_kernels(const fg_client *client)
 {
     return client != NULL && client->has_kernels;
 }
+
+bool fgi_client_has_dnnl(const fg_client *client) { return client != NULL && client->has_dnnl; }

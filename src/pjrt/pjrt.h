@@ -202,6 +202,8 @@ void fgi_client_set_plain(fg_client *client, const char *rule);
 const char *fgi_client_plain(const fg_client *client);
 /* Whether programs of the client may call kernels (src/kernel). client may be NULL: no. */
 bool fgi_client_has_kernels(const fg_client *client);
+/* Whether those of oneDNN too. */
+bool fgi_client_has_dnnl(const fg_client *client);
 /* Whether its programs may call the kernel that notes the time. */
 bool fgi_client_has_clock(const fg_client *client);
 /* How the platform computes matmuls and convolutions of a dtype. */

@@ -93,7 +93,8 @@ struct fg_client {
     fgi_platform platform;
     bool sees_chosen_only; /* the plugin was given the list of visible devices */
     const char *plain;
-    bool has_kernels;
+    bool has_kernels, has_dnnl; /* programs may call src/kernel; oneDNN too */
+    char kernels[48];           /* info.kernels */
     fg_client_info info;
     fgi_device
         *devices; /* info.device_count of them, by (process, id) unless a list defines the order */
@@ -134,7 +135,7 @@ fg_status fgi_client_make_world(fg_client *client, size_t count, fg_error *err);
 PJRT_NamedValue fgi_named_value(const char *name, PJRT_NamedValue_Type type, size_t size);
 void fgi_client_add_compile(fg_client *client, const fg_compile_event *event);
 /* handlers.c: makes the kernels (src/kernel) available to programs of a CPU client. */
-void fgi_client_add_kernels(fg_client *client);
+void fgi_client_add_kernels(fg_client *client, const char *which);
 /* host_reads.c: the calling thread has waited for a value since then. */
 void fgi_client_waited(fg_client *client, const char *name, int64_t bytes, int64_t begin_ns);
 

@@ -28,7 +28,7 @@ typedef struct fgi_hlo_counts {
     int dots[FGI_DTYPES];                     /* matmuls by the dtype of the operands */
     int convs[FGI_DTYPES];
     int custom_calls;
-    double kernel_flops; /* of matmuls by kernels (src/kernel), which the compiler does not count */
+    double kernel_flops; /* of kernels (src/kernel), which the compiler does not count */
 } fgi_hlo_counts;
 void fgi_hlo_count(const fgi_hlo *hlo, fgi_hlo_counts *out);
 

@@ -211,19 +211,7 @@ static void count_parameters(const fgi_hlo *hlo, fgi_hlo_counts *out)
     }
 }
 
-/* From the numbers of elements m k, k n and m n. */
-double fgi_hlo_kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op)
-{
-    if (!starts(op->target, FGI_KERNEL_MATMUL_PREFIX))
-        return 0;
-    double squared = (double)fgi_hlo_bytes(op->shape) / sizeof(float);
-    for (size_t i = 0; i < op->n_operand; i++) {
-        const fgi_hlo_op *operand = fgi_hlo_operand(in, op, i);
-        squared *= operand != NULL ? (double)fgi_hlo_bytes(operand->shape) / sizeof(float) : 0;
-    }
-    return 2 * sqrt(squared);
-/* The first number of a kernel's call; 0: not one, or it has none. */
-static double kernel_flops(const fgi_hlo_op *op)
+double fgi_hlo_kernel_flops(const fgi_hlo_op *op)
 {
     static const char before[] = FGI_KERNEL_NUMBERS " = array<i64: ";
     const char *config = (const char *)op->config.data;
@@ -251,8 +239,7 @@ static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_h
         return;
     const fgi_hlo_op *first = fgi_hlo_operand(in, op, 0);
     const fg_dtype dtype = first != NULL ? fgi_hlo_dtype(first->shape) : FG_DTYPE_NONE;
-    out->kernel_flops += fgi_hlo_kernel_flops(in, op);
-    out->kernel_flops += kernel_flops(op);
+    out->kernel_flops += fgi_hlo_kernel_flops(op);
     if (matmul == FGI_HLO_DOT)
         out->dots[dtype]++;
     else

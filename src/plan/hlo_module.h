@@ -28,7 +28,7 @@ const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_o
                                   size_t index);
 
 /* Arithmetic of a matmul by a kernel of src/kernel; 0: it is none. */
-double fgi_hlo_kernel_flops(const fgi_hlo_computation *in, const fgi_hlo_op *op);
+double fgi_hlo_kernel_flops(const fgi_hlo_op *op);
 typedef enum fgi_hlo_matmul { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_matmul;
 fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op);
 /* Whether it is a collective between devices, or the start of one. */

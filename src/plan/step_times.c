@@ -79,7 +79,7 @@ static kind kind_of(const fgi_hlo_index *index, const fgi_hlo_computation *in, c
     fgi_hlo_arithmetic a;
     const fgi_hlo_computation *body = fgi_hlo_body(index, op, "fusion");
     kind first = body != NULL ? COPY : kind_alone(op);
-    *flops += fgi_hlo_arithmetic_of(index, op, &a) ? a.flops : fgi_hlo_kernel_flops(in, op);
+    *flops += fgi_hlo_arithmetic_of(index, op, &a) ? a.flops : fgi_hlo_kernel_flops(op);
     for (size_t i = 0; body != NULL && i < body->n_instruction; i++) {
         const kind one = kind_of(index, body, body->instruction[i], flops);
         first = one < first ? one : first;

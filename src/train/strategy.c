@@ -58,7 +58,8 @@ fg_status fgi_strategy_open(const fg_trainer_devices *o, const fg_check_options 
         .accelerator = o->accelerator,
         .devices = is(o->strategy, "single") && is_open(o->devices) ? "1" : o->devices,
         .mesh = o->mesh,
-        .cache_dir = o->cache_dir};
+        .cache_dir = o->cache_dir,
+        .kernels = o->kernels};
     if (*client != NULL)
         return FG_OK;
     *client = o->client;

@@ -80,6 +80,11 @@ static const fg_option options[] = {
         "Batches per optimizer step that change by epoch: {4: 2, 8: 4} is 2 in epochs 4 to 7, then "
         "4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the number "
         "of epoch 0."),
+    ROW(kernels, devices.kernels, CHOICE, "auto", "auto|own|none", "none",
+        "Functions in C that programs call on the CPU where XLA's code is slower. own: those of "
+        "this "
+        "library; auto: also oneDNN's, if libdnnl is installed (`fulgurite devices` shows them); "
+        "none: only XLA's code."),
     ROW(steps_per_launch, devices.steps_per_launch, INT, "1", "auto|1..256", "32",
         "Training steps per launch of the device program; steps of a small model take less time "
         "than launching them. The results are the same. A launch ends where metrics are logged, "

@@ -170,6 +170,66 @@ static void kernels_of_three_by_three(void **state)
     }
 }
 
+/* Convolutions and their gradients by oneDNN, in one to three dimensions. */
+static size_t conv_of_any_rank(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const int rank = p->in[0].rank;
+    out[0] = rank == 3   ? fg_conv1d(in[0], in[1], &p->conv)
+             : rank == 4 ? fg_conv2d(in[0], in[1], &p->conv)
+                         : fg_conv3d(in[0], in[1], &p->conv);
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
+    for (int i = 0; i < 3; i++)
+        out[i] = fg_cast(out[i], FG_F32);
+    return 3;
+}
+
+#define DNNL(label, dtype, most, dims, x, k, ...)                                                  \
+    {                                                                                              \
+        .name = (label), .rule = "conv-kernel", .in = {{dtype, dims, x}, {dtype, dims, k}},        \
+        .in_count = 2, .write = conv_of_any_rank, .tolerance = (most), .conv = {                   \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+static void kernels_of_onednn(void **state)
+{
+    const lowering_problem rows[] = {
+        DNNL("stride, odd", FG_F32, 1e-6, 4, SIZE(8, 33, 31, 16), SIZE(3, 3, 16, 40), .stride = 2,
+             .pad = 1),
+        DNNL("stride over the edge", FG_F32, 1e-6, 4, SIZE(16, 30, 32, 16), SIZE(4, 2, 16, 24),
+             .stride = 3, .pad = 1),
+        DNNL("points", FG_F32, 1e-6, 4, SIZE(8, 20, 17, 33), SIZE(1, 1, 33, 31), .stride = 1),
+        DNNL("dilation", FG_F32, 1e-6, 4, SIZE(4, 24, 24, 17), SIZE(3, 3, 17, 20), .pad = 2,
+             .dilation = 2),
+        DNNL("groups", FG_F32, 1e-6, 4, SIZE(8, 24, 24, 32), SIZE(3, 3, 8, 48), .pad = 1,
+             .groups = 4),
+        DNNL("one dimension", FG_F32, 1e-6, 3, SIZE(16, 200, 24), SIZE(7, 24, 32), .stride = 2,
+             .pad = 3),
+        DNNL("three dimensions", FG_F32, 1e-6, 5, SIZE(4, 20, 21, 19, 16), SIZE(3, 2, 3, 16, 24),
+             .stride = 2, .pad = 1),
+        DNNL("bf16", FG_BF16, 1e-2, 4, SIZE(8, 33, 31, 16), SIZE(5, 5, 16, 24), .stride = 2,
+             .pad = 2),
+    };
+    fg_error err = {0};
+    fg_client *client[2] = {NULL};
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                                   .cpu_devices = i + 1,
+                                                   .cache_dir = fgt_cache("")},
+                              &client[i], &err));
+    const bool is_there = strstr(fg_client_info_of(client[0])->kernels, "oneDNN") != NULL;
+    for (size_t i = 0; is_there && i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].in[0].dtype == FG_F32 || fgi_kernel_half() != FGI_KERNEL_HALF_NONE)
+            for (int k = 0; k < 2; k++)
+                lowering_compare(&rows[i], &(lowering_form){client[k], NULL},
+                                 &(lowering_form){lowering_client, "conv-kernel"});
+    for (int i = 0; i < 2; i++)
+        fg_client_close(client[i]);
+    if (!is_there)
+        skip();
+}
+
 #define POOL(label, x, ...)                                                                        \
     {                                                                                              \
         .name = (label), .rule = "compared-maxima", .in = {x}, .in_count = 1,                      \
@@ -408,7 +468,8 @@ static void forms_on_two_devices(void **state)
     fg_client *two = NULL;
     (void)state;
     fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("")},
+        &(fg_client_options){
+            .accelerator = "cpu", .cpu_devices = 2, .kernels = "own", .cache_dir = fgt_cache("")},
         &two, &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         lowering_compare(&rows[i], &(lowering_form){two, NULL},
@@ -430,6 +491,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(grouped_kernels),
     cmocka_unit_test(chunks_of_the_batch),
     cmocka_unit_test(kernels_of_three_by_three),
+    cmocka_unit_test(kernels_of_onednn),
     cmocka_unit_test(gradients_of_max_pooling),
     cmocka_unit_test(sums_in_stages),
     cmocka_unit_test(elements_that_are_not_finite),

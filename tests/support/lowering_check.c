@@ -170,7 +170,9 @@ int lowering_open(void **state)
     if (lowering_forms == NULL)
         return 1;
     (void)state;
-    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .kernels = "own", /* for the forms */
+                                               .cache_dir = fgt_cache("")},
                           &lowering_client, &err));
     return 0;
 }
