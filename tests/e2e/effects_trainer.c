@@ -264,6 +264,17 @@ static void precision(const effect *e, const char *folder)
     contains(program_gives(0, folder, line)->out, e->says);
 }
 
+/* What programs may call: with auto, also what is installed. */
+static void kernels(const effect *e, const char *folder)
+{
+    const json_t *summary = effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    const char *used = json_string_value(json_object_get(summary, "kernels"));
+    if (used == NULL || strncmp(used, e->says, strlen(e->says)) != 0)
+        fail_msg("kernels: %s, expected %s", used != NULL ? used : "", e->says);
+    if (strstr(e->arguments, "auto") == NULL)
+        assert_string_equal(used, e->says);
+}
+
 /* Updates smaller than half a unit in bf16's last place: with rounding to nearest, only weights
  * that are 0 change; with stochastic rounding, others do too. */
 static void rounding(const effect *e, const char *folder)
@@ -559,6 +570,9 @@ const effect effects_trainer[] = {
     {"trainer.workers", "--trainer.workers=0", workers},
     {"trainer.workers", "--trainer.workers=1", workers},
     {"trainer.workers", "--trainer.workers=3", workers},
+    {"trainer.kernels", "--trainer.kernels=auto", kernels, .says = "own"},
+    {"trainer.kernels", "--trainer.kernels=own", kernels, .says = "own"},
+    {"trainer.kernels", "--trainer.kernels=none", kernels, .says = "none"},
     {"trainer.precision", "--trainer.precision=32-true", precision, .says = "fc.weight\tf32"},
     {"trainer.precision", "--trainer.precision=bf16-mixed", precision, .says = "fc.weight\tf32"},
     {"trainer.precision", "--trainer.precision=bf16-true", precision, .says = "fc.weight\tbf16"},

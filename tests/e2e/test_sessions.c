@@ -93,6 +93,7 @@ static void mask_all(char text[OUTPUT_MAX], const char *folder)
     mask(text, "^(epoch [0-9/]+(  validating)?|evaluating)  [0-9][^\n]*\n", ""); /* every 5 s */
     mask(text, "[0-9][0-9,]* samples/s  [0-9]+:[0-9:]+", "N samples/s  MM:SS");
     mask(text, "run [0-9]+:[0-9:]+ left", "run MM:SS left");
+    mask(text, "[,;] kernels: [^\n]*", ""); /* of the libraries that are installed */
     mask_digits(text);
 }
 

@@ -207,6 +207,10 @@ bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
                   error != NULL ? fgi_json_string(error->message) : json_null());
     put_devices(root, r);
     put_settings(root, r);
+    if (r->trainer != NULL)
+        (void)json_object_set_new(
+            root, "kernels",
+            fgi_json_string(fg_client_info_of(fg_trainer_client(r->trainer))->kernels));
     (void)json_object_set_new(root, "precision", fgi_json_string(r->c->trainer.numerics.precision));
     put_result(root, r);
     put_damaged(root, r);

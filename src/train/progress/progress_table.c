@@ -56,7 +56,11 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
     const char *kind = fg_client_info_of(client)->platform;
     if (fg_device_info_at(client, 0, &info, &err) == FG_OK)
         kind = info.kind;
-    if (settings->device_count == 1)
+    const char *kernels = fg_client_info_of(client)->kernels;
+    const bool has_other = strcmp(kernels, "own") != 0 && strcmp(kernels, "none") != 0;
+    if (settings->device_count == 1 && has_other)
+        (void)fprintf(out, "%s, kernels: %s (trainer.kernels)\n", kind, kernels);
+    else if (settings->device_count == 1)
         (void)fprintf(out, "%s\n", kind);
     else if (fgi_client_is_virtual(client))
         (void)fprintf(out, "%d virtual devices of the CPU, for development (%s)\n",
