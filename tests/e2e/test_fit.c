@@ -147,7 +147,7 @@ static void eight_devices_give_what_one_gives(void **state)
                            "fit digits.yaml --trainer.devices=[1] --trainer.max_steps=1 "
                            "--trainer.run_dir=second --trainer.accelerator=cpu")
                  ->err,
-             "parameters in total; on cpu\n");
+             "parameters in total; on cpu");
 }
 
 /* A TPU that is not present: the old spelling is accepted, there is no fallback, no folder remains.

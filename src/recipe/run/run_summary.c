@@ -207,10 +207,10 @@ bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
                   error != NULL ? fgi_json_string(error->message) : json_null());
     put_devices(root, r);
     put_settings(root, r);
-    if (r->trainer != NULL)
-        (void)json_object_set_new(
-            root, "kernels",
-            fgi_json_string(fg_client_info_of(fg_trainer_client(r->trainer))->kernels));
+    const fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
+    (void)json_object_set_new(root, "kernels",
+                              client != NULL ? fgi_json_string(fg_client_info_of(client)->kernels)
+                                             : json_null());
     (void)json_object_set_new(root, "precision", fgi_json_string(r->c->trainer.numerics.precision));
     put_result(root, r);
     put_damaged(root, r);
