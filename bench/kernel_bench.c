@@ -1,6 +1,6 @@
 /* kernel_bench.c - kernels for the CPU (src/kernel) and the code of XLA's backend for the same, in
- * loops of a program, by size: the limits of the lowerings in src/op. One JSON object a line, times in us;
- * ratio: below 1, the kernel is faster.  kernel_bench [NAME]: only problems with this name.
+ * loops of a program, by size: the limits of the lowerings in src/op. One JSON object a line, times
+ * in us; ratio: below 1, the kernel is faster. kernel_bench [NAME]: only problems with this name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

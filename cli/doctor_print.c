@@ -87,11 +87,10 @@ static void put_plugins(fgi_doc *doc, const checkup *d)
                      (double)d->speed.files / d->speed.seconds);
     if (d->test.was_run && d->test.devices > 0)
         fgi_doc_fact(doc, "test",
-                     "%s: %d x %s, PJRT %d.%d, kernels: %s: a matmul on each and an all-reduce: %s "
-                     "(%.1f s)",
+                     "%s: %d x %s, PJRT %d.%d%s%s: a matmul on each and an all-reduce: %s (%.1f s)",
                      d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
-                     d->test.api_minor, d->test.kernels, d->test.is_good ? "passed" : "FAILED",
-                     d->test.seconds);
+                     d->test.api_minor, d->test.kernels[0] != '\0' ? ", kernels: " : "",
+                     d->test.kernels, d->test.is_good ? "passed" : "FAILED", d->test.seconds);
     put_check(doc, &d->test);
 }
 

@@ -309,7 +309,7 @@ static int compile(const fgi_dnnl_problem *p, compiled *c)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The one of an equal problem; compiles the first. */
+/* What an equal problem was compiled to; compiles the first. */
 static const compiled *find(const fgi_dnnl_problem *p, int *status)
 {
     static fgi_map known;

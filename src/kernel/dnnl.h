@@ -26,9 +26,9 @@ typedef enum fgi_dnnl_kind {
     FGI_DNNL_MATMUL
 } fgi_dnnl_kind;
 
-/* x [N, C, sizes], k [Co, C, sizes] or [groups, Co / groups, C / groups, sizes] and y [N, Co, sizes],
- * in any order in memory; or matrices [M, K], [K, N] and [M, N], all with a batch in front, or none.
- * One of them is the result. A hash of it is the key of what oneDNN compiled: clear all of it. */
+/* x [N, C, sizes], k [Co, C, sizes] or [groups, Co / groups, C / groups, sizes], y [N, Co, sizes],
+ * in any order in memory; or matrices [M, K], [K, N] and [M, N], all with a batch in front or none.
+ * One of them is the result. A hash of the struct is the key of what oneDNN compiled: clear it. */
 typedef struct fgi_dnnl_problem {
     int64_t kind;
     fgi_dnnl_tensor x, k, y;

@@ -51,10 +51,11 @@ typedef struct fgi_tick {
 bool fgi_clock_start(fgi_tick *ticks, size_t most);
 /* Ends it, when no program runs that calls the kernel; the number of calls, may exceed `most`. */
 size_t fgi_clock_stop(void);
+
 /* Convolutions of images [N, H, W, C] with kernels [3, 3, C, Co] and a stride of 1; C and Co are
- * multiples of FGI_KERNEL_WINOGRAD_UNIT. FGI_KERNEL_NUMBERS: FLOPs, and the pixels of padding
- * above and on the left. Tensors are f32 or bf16, apart from the second result, f32: memory for the call.
- * y of (x, k), the gradient of x of (dy, k), that of k of (x, dy). */
+ * multiples of FGI_KERNEL_WINOGRAD_UNIT. FGI_KERNEL_NUMBERS: FLOPs, and the pixels of padding above
+ * and on the left. y of (x, k), the gradient of x of (dy, k), that of k of (x, dy). Tensors are f32
+ * or bf16, apart from a second result, f32: memory for the call. */
 #define FGI_KERNEL_CONV_PREFIX FGI_KERNEL_PREFIX "conv"
 #define FGI_KERNEL_WINOGRAD    FGI_KERNEL_CONV_PREFIX "_winograd.1"
 #define FGI_KERNEL_WINOGRAD_DX FGI_KERNEL_CONV_PREFIX "_winograd_dx.1"
@@ -75,7 +76,7 @@ int64_t fgi_kernel_winograd_memory(const int64_t *y, int64_t from, int threads, 
 typedef struct fgi_kernel_conv_numbers {
     int64_t flops, groups, stride[3], dilation[3], low[3]; /* low: pixels of padding before */
 } fgi_kernel_conv_numbers;
-/* Whether oneDNN is there and computes this, one of y, dx and dk; of the tensors, only the types. */
+/* Whether oneDNN is there and computes this, one of y, dx and dk. The tensors have no data. */
 typedef enum fgi_kernel_conv_kind {
     FGI_KERNEL_CONV_OF_Y,
     FGI_KERNEL_CONV_OF_X,

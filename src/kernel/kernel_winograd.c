@@ -22,8 +22,9 @@ typedef struct image {
     bool is_half;
 } image;
 
-/* One matrix per point, in panels of `row` columns, with up to LONG_BLOCK rows if there are several:
- * element (r, c) of point p is data[p * point + (c / row * LONG_BLOCK + r) * row + c % row]. */
+/* One matrix per point, in panels of `row` columns, with up to LONG_BLOCK rows if there are
+ * several: element (r, c) of point p is
+ * data[p * point + (c / row * LONG_BLOCK + r) * row + c % row]. */
 typedef struct matrices {
     float *data;
     int64_t point, row;
@@ -36,7 +37,7 @@ INLINED float *element(const matrices *m, int64_t r, int64_t c)
 
 /* Many tiles: the kernel's points, then blocks of tiles, by all channels. Few tiles: all of them,
  * then the rest panel by panel, so that a panel of the kernel's points is only in the cache. */
-typedef enum step { KERNEL, TILES, SEEN, PANELS, IMAGES, PRODUCTS, DKERNEL, DPANELS } step;
+typedef enum step { KERNEL, TILES, SEEN, PANELS, IMAGES, MATMULS, DKERNEL, DPANELS } step;
 
 /* y = convolution of x with k. For the gradient of x, x is that of y, and k is turned around. */
 typedef struct problem {
@@ -132,7 +133,7 @@ typedef struct range {
     int64_t first, end;
 } range;
 
-/* Row r of the products: a tile of y. */
+/* Row r of the sums: a tile of y. */
 INLINED void make_tile(const problem *p, int64_t tile, range of, int64_t r, const matrices *m,
                        bool is_half)
 {
@@ -197,7 +198,7 @@ INLINED void make_kernel(const problem *p, int64_t c, int64_t o, const float *fr
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* The constants of the variants of a step: rows and width of a block of products (multiply.h). */
+/* The constants of the variants of a step: rows and width of a block (multiply.h). */
 #define VARIANT int rows, int wide
 
 INLINED void see_tile_any(const problem *p, int64_t tile, int64_t r, const matrices *m)
@@ -221,18 +222,18 @@ INLINED float *panel_of(const problem *p, int64_t o)
     return p->points + o / p->panel * FGI_POINTS * p->x.channels * p->panel;
 }
 
-/* y: columns of the products of x, a tile in a row, with a panel of the kernel's points. */
+/* y: columns of the matmul of x, a tile in a row, with a panel of the kernel's points. */
 INLINED void multiply_panel(const problem *p, int64_t count, const matrices *x, const float *panel,
                             const matrices *y, VARIANT)
 {
     for (int at = 0; at < FGI_POINTS; at++) {
-        const fgi_product product = {.rows = count,
-                                     .inner = p->x.channels,
-                                     .a = {x->data + at * x->point, x->row, 1},
-                                     .b = {panel + at * p->x.channels * p->panel, p->panel, 1},
-                                     .y = y->data + at * y->point,
-                                     .y_row = y->row};
-        fgi_multiply_panel(&product, rows, wide);
+        const fgi_block_matmul matmul = {.rows = count,
+                                         .inner = p->x.channels,
+                                         .a = {x->data + at * x->point, x->row, 1},
+                                         .b = {panel + at * p->x.channels * p->panel, p->panel, 1},
+                                         .y = y->data + at * y->point,
+                                         .y_row = y->row};
+        fgi_multiply_panel(&matmul, rows, wide);
     }
 }
 
@@ -275,11 +276,11 @@ INLINED void see_images(const problem *p, int64_t i)
                  : see_dy(p, p->first + i, i, &p->dy, false);
 }
 
-/* Adds the products of the long block's tiles at one point to a panel, by 16 channels of x. */
-INLINED void add_products(const problem *p, int at, int64_t o, float *panel, VARIANT)
+/* Adds the matmul of the long block's tiles at one point to a panel, by 16 channels of x. */
+INLINED void add_matmuls(const problem *p, int at, int64_t o, float *panel, VARIANT)
 {
     for (int64_t c = 0; c < p->x.channels; c += FGI_WIDE) {
-        const fgi_product product = {
+        const fgi_block_matmul matmul = {
             .rows = FGI_WIDE,
             .inner = least(LONG_BLOCK, p->tiles - p->first),
             .a = {element(&p->seen, 0, c) + at * p->seen.point, 1, FGI_WIDE},
@@ -287,7 +288,7 @@ INLINED void add_products(const problem *p, int at, int64_t o, float *panel, VAR
             .y = panel + (at * p->x.channels + c) * p->panel,
             .y_row = p->panel,
             .adds = p->first > 0};
-        fgi_multiply_panel(&product, rows > FGI_WIDE / 2 ? FGI_WIDE / 2 : rows, wide);
+        fgi_multiply_panel(&matmul, rows > FGI_WIDE / 2 ? FGI_WIDE / 2 : rows, wide);
     }
 }
 
@@ -304,7 +305,7 @@ INLINED void make_dpanel(const problem *p, int64_t i, int worker, VARIANT)
     const int64_t o = i * p->panel, end = least(o + p->panel, p->y.channels);
     float *panel = p->memory + worker * p->worker_size;
     for (int at = 0; at < FGI_POINTS; at++)
-        add_products(p, at, o, panel, rows, wide);
+        add_matmuls(p, at, o, panel, rows, wide);
     for (int64_t c = 0; c < p->x.channels; c++)
         make_dkernel(p, c, o, end, panel);
 }
@@ -319,9 +320,9 @@ INLINED void run_step(void *context, int64_t i, int worker, VARIANT)
     case SEEN: see_tile_any(p, i, i, &p->seen); break;
     case PANELS: make_panel(p, i, worker, rows, wide); break;
     case IMAGES: see_images(p, i); break;
-    case PRODUCTS:
-        add_products(p, (int)(i / panels), i % panels * p->panel,
-                     panel_of(p, i % panels * p->panel), rows, wide);
+    case MATMULS:
+        add_matmuls(p, (int)(i / panels), i % panels * p->panel, panel_of(p, i % panels * p->panel),
+                    rows, wide);
         break;
     case DKERNEL:
         for (int64_t o = 0; o < p->y.channels; o += p->panel)
@@ -478,7 +479,7 @@ void *fgi_kernel_winograd_dk(fgi_ffi_call *call)
     for (; p.first < p.tiles; p.first += LONG_BLOCK) {
         run(call, &p, IMAGES, threads, least(LONG_BLOCK, p.tiles - p.first));
         if (!has_few)
-            run(call, &p, PRODUCTS, threads, FGI_POINTS * panels);
+            run(call, &p, MATMULS, threads, FGI_POINTS * panels);
     }
     p.first = 0;
     run(call, &p, has_few ? DPANELS : DKERNEL, threads, has_few ? panels : p.x.channels);

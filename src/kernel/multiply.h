@@ -1,4 +1,4 @@
-/* multiply.h - the innermost part of matrix products: a block of the result that fits in registers,
+/* multiply.h - the innermost part of matmuls: a block of the result that fits in registers,
  * of 12 x 32 floats with AVX-512 and 6 x 16 otherwise.
  *
  * Source: Goto and van de Geijn 2008, "Anatomy of high-performance matrix multiplication".
@@ -33,15 +33,15 @@ INLINED void fgi_multiply_block(int rows, int wide, int64_t inner, const fgi_mat
 }
 
 /* y[rows, 16 * wide] = a[rows, inner] b[inner, 16 * wide], or is increased by it. */
-typedef struct fgi_product {
+typedef struct fgi_block_matmul {
     int64_t rows, inner;
     fgi_matrix a, b;
     float *y;
     int64_t y_row;
     bool adds;
-} fgi_product;
+} fgi_block_matmul;
 
-INLINED void fgi_multiply_rows(const fgi_product *p, int rows, int wide, int64_t first)
+INLINED void fgi_multiply_rows(const fgi_block_matmul *p, int rows, int wide, int64_t first)
 {
     fgi_wide sum[FGI_MOST_ROWS][FGI_MOST_WIDE];
     const fgi_matrix a = {p->a.data + first * p->a.row, p->a.row, p->a.column};
@@ -54,7 +54,7 @@ INLINED void fgi_multiply_rows(const fgi_product *p, int rows, int wide, int64_t
 }
 
 /* In blocks of up to `most` rows, a constant: 6 or 12. The compiler knows the rows of each. */
-INLINED void fgi_multiply_panel(const fgi_product *p, int most, int wide)
+INLINED void fgi_multiply_panel(const fgi_block_matmul *p, int most, int wide)
 {
     const int64_t blocks = (p->rows + most - 1) / most;
     for (int64_t i = 0, first = 0, rows; i < blocks; i++, first += rows) {

@@ -155,11 +155,12 @@ static bool is_dnnl(const fgi_emit *e)
     const fgi_op *op = e->node->op;
     types t = types_of(op, fgi_conv_in_type(e, 0), fgi_conv_in_type(e, 1), fgi_conv_type(e));
     if (!has_kernel(e, &t) || !fgi_client_has_dnnl(e->client) ||
-        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_NONE) ||
-        multiplications(&t) < LEAST_MULTIPLICATIONS)
+        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_NONE))
         return false;
     t.x.dim[0] /= e->batch_shards;
     t.y.dim[0] /= e->batch_shards;
+    if (multiplications(&t) < LEAST_MULTIPLICATIONS)
+        return false;
     if (op == &fgi_conv_dk && e->batch_shards > 1)
         t.k.dtype = FG_F32;
     const fgi_ffi_buffer x = buffer_of(&t.x), k = buffer_of(&t.k), y = buffer_of(&t.y);

@@ -134,7 +134,7 @@ static bool is_large_matmul(const fgi_emit *e)
            is_faster(x, k, a.is_transposed) && shares_of(e, &a, &b, has_rows, &is_sum) &&
            a.free >= LEAST_ROWS && b.free >= LEAST_ROWS &&
            (double)a.batch * (double)a.free * (double)a.inner * (double)b.free >=
-               LEAST_MULTIPLICATIONS;
+               LEAST_MULTIPLICATIONS * (double)e->batch_shards;
 }
 
 /* A device's product. */

@@ -154,8 +154,8 @@ void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *
 void fgi_emit_axes(const fg_trace *trace, fgi_buf *out, fgi_axis_set axes);
 
 /* each_shard.c: a computation that each device does with its part of the operands' rows, and whose
- * result's rows are those of all devices, or their sum. On one device: the body alone. Only for rows that
- * fgi_emit_has_shards: a multiple of the devices, none of which shards anything else. */
+ * result's rows are those of all devices, or their sum. On one device: the body alone. Only for
+ * rows that fgi_emit_has_shards: a multiple of the devices, which shard nothing else. */
 typedef struct fgi_shard_call {
     int in_count;
     const fgi_value *in;

@@ -211,7 +211,7 @@ static void check_conv(const conv *c, which what, bool is_half, int threads)
     end(&this);
 }
 
-/* Tiles that are not full, panels that are not, padding on one side and none, few tiles and many. */
+/* Tiles and panels that are not full, padding on one side and none, few tiles and many. */
 static void convolutions(void **state)
 {
     static const conv rows[] = {
