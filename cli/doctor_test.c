@@ -144,7 +144,7 @@ static void describe(checkup_test *test, const fg_client *client)
     (void)fgi_snprintf(test->platform, sizeof(test->platform), "%s", info->platform);
     (void)fgi_snprintf(test->version, sizeof(test->version), "%s", info->platform_version);
     test->version[strcspn(test->version, "\n")] = '\0';
-    if (strcmp(info->platform, "cpu") == 0)
+    if (info->kernels != NULL)
         (void)fgi_snprintf(test->kernels, sizeof(test->kernels), "%s", info->kernels);
     test->devices = info->device_count;
     test->api_major = info->api_major;

@@ -75,7 +75,7 @@ static void add_device(json_t *rows, const finding *f, int index)
             fgi_buf_printf(&words, ", %s", fgi_bytes_words((double)device.memory_limit_bytes));
         fgi_buf_printf(&words, "; PJRT %d.%d, %s", info->api_major, info->api_minor,
                        info->plugin_path);
-        if (strcmp(info->platform, "cpu") == 0)
+        if (info->kernels != NULL)
             fgi_buf_printf(&words, "; kernels: %s", info->kernels);
     }
     add_line(rows, f, fgi_buf_text(&words));
@@ -136,11 +136,12 @@ static json_t *finding_object(const finding *f)
         return json_pack("{s:s, s:b, s:o, s:[], s:o}", "accelerator", f->accelerator, "usable", 0,
                          "reason", fgi_json_name(f->err.message), "devices", "places", places);
     const fg_client_info *info = fg_client_info_of(f->client);
-    return json_pack(
-        "{s:s, s:b, s:n, s:o, s:o, s:[ii], s:s, s:o, s:o}", "accelerator", f->accelerator, "usable",
-        1, "reason", "plugin", fgi_json_name(info->plugin_path), "platform_version",
-        fgi_json_name(info->platform_version), "pjrt_api", info->api_major, info->api_minor,
-        "kernels", info->kernels, "devices", device_list(f->client), "places", places);
+    return json_pack("{s:s, s:b, s:n, s:o, s:o, s:[ii], s:o, s:o, s:o}", "accelerator",
+                     f->accelerator, "usable", 1, "reason", "plugin",
+                     fgi_json_name(info->plugin_path), "platform_version",
+                     fgi_json_name(info->platform_version), "pjrt_api", info->api_major,
+                     info->api_minor, "kernels", fgi_json_string(info->kernels), "devices",
+                     device_list(f->client), "places", places);
 }
 
 /* ---- libtpu's counters ----------------------------------------------------------------------- */

@@ -86,7 +86,7 @@ typedef struct fg_client_info {
                                      by the plugin; otherwise one per process */
     const char *topology;         /* fg_client_options.topology as given; NULL: real devices */
     const char *kernels;          /* those that programs may call on the CPU: "own, oneDNN 2.6.3",
-                                     "own", "none" */
+                                     "own", "none"; NULL: not the CPU */
     fg_mesh_info mesh;            /* mesh of this process's devices */
 } fg_client_info;
 /* Borrowed for the client's lifetime. */

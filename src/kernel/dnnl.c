@@ -5,13 +5,11 @@
 #include "kernel/dnnl.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/library.h"
 #include "base/map.h"
 #include "base/print.h"
-#include "base/resources.h"
 
 /* Numbers of enums; room for any struct of version 2. */
 enum {
@@ -124,34 +122,21 @@ static const char *const symbols_of_three[] = {
     "dnnl_memory_desc_create_with_tag",
     "dnnl_convolution_forward_primitive_desc_create",
     "dnnl_convolution_backward_data_primitive_desc_create",
-    "dnnl_convolution_backward_weights_primitive_desc_"
-    "create",
+    "dnnl_convolution_backward_weights_primitive_desc_create",
     "dnnl_matmul_primitive_desc_create",
-    NULL};
+    NULL,
+};
 
 /* Set once, by load_all. */
 static bool is_three;
 static void *engine, *attr;
 static char version_text[48];
 
-/* Its threads must not spin after each call, while XLA's work; they are as many as XLA's. */
-static void limit_threads(void)
-{
-    char count[16];
-    (void)fgi_snprintf(count, sizeof count, "%d", fgi_cpu_count());
-    /* NOLINTBEGIN(concurrency-mt-unsafe): OpenMP reads these only from the environment */
-    (void)setenv("OMP_NUM_THREADS", count, 0);
-    (void)setenv("OMP_WAIT_POLICY", "passive", 0);
-    (void)setenv("GOMP_SPINCOUNT", "0", 0);
-    /* NOLINTEND(concurrency-mt-unsafe) */
-}
-
 static void load_all(void)
 {
     static const char *const newer[] = {"libdnnl.so.3", NULL}, *const older[] = {"libdnnl.so.2",
                                                                                  NULL};
     static atomic_int state[4];
-    limit_threads();
     is_three = fgi_library_load(newer, symbols_of_three, &three, &state[0]);
     const bool is_loaded = is_three ? fgi_library_load(newer, symbols, &dnnl, &state[1])
                                     : fgi_library_load(older, symbols_of_two, &two, &state[2]) &&

@@ -277,6 +277,7 @@ INLINED void see_images(const problem *p, int64_t i)
 }
 
 /* Adds the matmul of the long block's tiles at one point to a panel, by 16 channels of x. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written */
 INLINED void add_matmuls(const problem *p, int at, int64_t o, float *panel, VARIANT)
 {
     for (int64_t c = 0; c < p->x.channels; c += FGI_WIDE) {

@@ -43,7 +43,7 @@ INLINED void fgi_load(fgi_wide *to, const char *from, bool is_half)
 INLINED void fgi_store(char *to, const fgi_wide *from, bool is_half)
 {
     const fgi_wide_bits bits = (fgi_wide_bits)*from;
-    const fgi_wide_bits is_nan = (fgi_wide_bits)(*from != *from);
+    const fgi_wide_bits is_nan = (fgi_wide_bits)((bits & 0x7FFFFFFF) > 0x7F800000);
     const fgi_wide_bits rounded = bits + 0x7FFF + (bits >> 16 & 1);
     const fgi_wide_bits kept = (is_nan & (bits | 0x400000)) | (~is_nan & rounded);
     if (is_half)

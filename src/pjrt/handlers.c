@@ -68,7 +68,7 @@ void fgi_client_add_kernels(fg_client *client, const char *which)
         client->has_kernels = fg_client_add_handler(client, fgi_kernels[i].name,
                                                     address_of(&fgi_kernels[i]), NULL) == FG_OK;
     client->has_dnnl = client->has_kernels && is_auto && fgi_kernel_dnnl_version() != NULL;
-    client->info.kernels = client->kernels;
+    client->info.kernels = client->platform == FGI_CPU ? client->kernels : NULL;
     (void)fgi_snprintf(client->kernels, sizeof client->kernels, "%s%s%s",
                        client->has_kernels ? "own" : "none", client->has_dnnl ? ", oneDNN " : "",
                        client->has_dnnl ? fgi_kernel_dnnl_version() : "");

@@ -16,14 +16,20 @@
 enum { PLUGINS_MAX = 16 };
 
 /* XLA starts as many threads on the host as the affinity of the process allows, even if its cgroup
- * has a quota of fewer processors, unless this variable says how many. */
+ * has a quota of fewer processors, unless this variable says how many. oneDNN (src/kernel) starts
+ * OpenMP's, which would spin after each of its calls while XLA's work. */
 static void limit_threads(void)
 {
     char text[16];
     const int count = fgi_cpu_count();
     (void)fgi_snprintf(text, sizeof text, "%d", count);
+    /* NOLINTBEGIN(concurrency-mt-unsafe): both read these only from the environment */
     if (count < fgi_cpu_affinity())
-        (void)setenv("PJRT_NPROC", text, 0); /* NOLINT(concurrency-mt-unsafe) */
+        (void)setenv("PJRT_NPROC", text, 0);
+    (void)setenv("OMP_NUM_THREADS", text, 0);
+    (void)setenv("OMP_WAIT_POLICY", "passive", 0);
+    (void)setenv("GOMP_SPINCOUNT", "0", 0);
+    /* NOLINTEND(concurrency-mt-unsafe) */
 }
 
 /* Environment variables that plugins read while they are loaded. */

@@ -93,7 +93,8 @@ static void mask_all(char text[OUTPUT_MAX], const char *folder)
     mask(text, "^(epoch [0-9/]+(  validating)?|evaluating)  [0-9][^\n]*\n", ""); /* every 5 s */
     mask(text, "[0-9][0-9,]* samples/s  [0-9]+:[0-9:]+", "N samples/s  MM:SS");
     mask(text, "run [0-9]+:[0-9:]+ left", "run MM:SS left");
-    mask(text, "[,;] kernels: [^\n]*", ""); /* of the libraries that are installed */
+    mask(text, "[,;] kernels: (own|none)(, oneDNN [0-9.]*)?( .trainer.kernels.)?", "");
+    mask(text, "\"own, oneDNN [0-9.]*\"", "\"own\""); /* if it is installed */
     mask_digits(text);
 }
 
