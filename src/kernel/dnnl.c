@@ -11,7 +11,8 @@
 #include "base/map.h"
 #include "base/print.h"
 
-/* Numbers of enums; room for any struct of version 2. */
+/* Numbers of enums; room for the description of a tensor, and for that of any operation, of version
+ * 2. */
 enum {
     CPU = 1,
     IN_ORDER = 1,
@@ -28,6 +29,7 @@ enum {
     DIFF_DST = 145,
     DIFF_WEIGHTS = 161,
     OUT_OF_MEMORY = 1,
+    TENSOR_SIZE = 2048,
     STRUCT_SIZE = 16384
 };
 
@@ -51,6 +53,7 @@ static struct {
     const void *(*query_md)(const void *pd, int what, int index);
     int (*pd_destroy)(void *pd);
     int (*primitive_create)(void **primitive, const void *pd);
+    int (*primitive_destroy)(void *primitive);
     int (*execute)(const void *primitive, void *stream, int count, const argument *arguments);
     int (*memory_create)(void **memory, const void *md, void *engine, void *data);
     int (*memory_destroy)(void *memory);
@@ -68,6 +71,7 @@ static const char *const symbols[] = {"dnnl_version",
                                       "dnnl_primitive_desc_query_md",
                                       "dnnl_primitive_desc_destroy",
                                       "dnnl_primitive_create",
+                                      "dnnl_primitive_destroy",
                                       "dnnl_primitive_execute",
                                       "dnnl_memory_create",
                                       "dnnl_memory_destroy",
@@ -104,6 +108,7 @@ static const char *const symbols_of_two[] = {"dnnl_memory_desc_init_by_strides",
 static struct {
     int (*md_by_strides)(void **md, int rank, const int64_t *dim, int type, const int64_t *stride);
     int (*md_by_tag)(void **md, int rank, const int64_t *dim, int type, int tag);
+    int (*md_destroy)(void *md);
     int (*conv)(void **pd, void *engine, int prop, int algorithm, const void *x, const void *k,
                 const void *bias, const void *y, const int64_t *stride, const int64_t *dilation,
                 const int64_t *low, const int64_t *high, const void *attr);
@@ -120,6 +125,7 @@ static struct {
 static const char *const symbols_of_three[] = {
     "dnnl_memory_desc_create_with_strides",
     "dnnl_memory_desc_create_with_tag",
+    "dnnl_memory_desc_destroy",
     "dnnl_convolution_forward_primitive_desc_create",
     "dnnl_convolution_backward_data_primitive_desc_create",
     "dnnl_convolution_backward_weights_primitive_desc_create",
@@ -132,17 +138,22 @@ static bool is_three;
 static void *engine, *attr;
 static char version_text[48];
 
+/* Whether the loaded library computes on the CPU: some builds only do on GPUs. */
+static bool has_engine(void)
+{
+    return dnnl.engine_create(&engine, CPU, 0) == 0 && dnnl.attr_create(&attr) == 0 &&
+           dnnl.attr_set_scratchpad_mode(attr, BY_CALLER) == 0;
+}
+
 static void load_all(void)
 {
     static const char *const newer[] = {"libdnnl.so.3", NULL}, *const older[] = {"libdnnl.so.2",
                                                                                  NULL};
     static atomic_int state[4];
-    is_three = fgi_library_load(newer, symbols_of_three, &three, &state[0]);
-    const bool is_loaded = is_three ? fgi_library_load(newer, symbols, &dnnl, &state[1])
-                                    : fgi_library_load(older, symbols_of_two, &two, &state[2]) &&
-                                          fgi_library_load(older, symbols, &dnnl, &state[3]);
-    if (!is_loaded || dnnl.engine_create(&engine, CPU, 0) != 0 || dnnl.attr_create(&attr) != 0 ||
-        dnnl.attr_set_scratchpad_mode(attr, BY_CALLER) != 0)
+    is_three = fgi_library_load(newer, symbols_of_three, &three, &state[0]) &&
+               fgi_library_load(newer, symbols, &dnnl, &state[1]) && has_engine();
+    if (!is_three && !(fgi_library_load(older, symbols_of_two, &two, &state[2]) &&
+                       fgi_library_load(older, symbols, &dnnl, &state[3]) && has_engine()))
         return;
     const version *v = dnnl.version();
     (void)fgi_snprintf(version_text, sizeof version_text, "%d.%d.%d", v->major, v->minor, v->patch);
@@ -161,33 +172,37 @@ const char *fgi_dnnl_version(void)
  * between which and the program's it is converted in each call. */
 typedef struct compiled {
     void *primitive, *convert;   /* convert NULL: same layout */
-    const void *x, *k, *y;       /* layouts of the program */
-    const void *inner, *scratch; /* of oneDNN */
+    void *x, *k, *y;             /* layouts of the program */
+    void *pd;                    /* owns ... */
+    const void *inner, *scratch; /* layouts of oneDNN */
     size_t inner_size, scratch_size;
 } compiled;
 
-static int describe(const fgi_dnnl_tensor *t, bool is_any, const void **md)
+static int describe(const fgi_dnnl_tensor *t, bool is_any, void **md)
 {
-    void *made = NULL;
-    int status;
-    if (is_three) {
-        status = is_any ? three.md_by_tag(&made, (int)t->rank, t->dim, (int)t->type, ANY_LAYOUT)
-                        : three.md_by_strides(&made, (int)t->rank, t->dim, (int)t->type, t->stride);
-    } else {
-        made = fgi_calloc(1, STRUCT_SIZE);
-        if (made == NULL)
-            return OUT_OF_MEMORY;
-        status = is_any ? two.md_by_tag(made, (int)t->rank, t->dim, (int)t->type, ANY_LAYOUT)
-                        : two.md_by_strides(made, (int)t->rank, t->dim, (int)t->type, t->stride);
-    }
-    *md = made;
-    return status;
+    const int rank = (int)t->rank, type = (int)t->type;
+    if (is_three)
+        return is_any ? three.md_by_tag(md, rank, t->dim, type, ANY_LAYOUT)
+                      : three.md_by_strides(md, rank, t->dim, type, t->stride);
+    *md = fgi_calloc(1, TENSOR_SIZE);
+    if (*md == NULL)
+        return OUT_OF_MEMORY;
+    return is_any ? two.md_by_tag(*md, rank, t->dim, type, ANY_LAYOUT)
+                  : two.md_by_strides(*md, rank, t->dim, type, t->stride);
+}
+
+static void forget(void *md)
+{
+    if (!is_three)
+        fgi_free(md);
+    else if (md != NULL)
+        (void)three.md_destroy(md);
 }
 
 /* The descriptions of tensors, and numbers as oneDNN expects them. */
 typedef struct request {
     const fgi_dnnl_problem *p;
-    const void *x, *k, *y;
+    void *x, *k, *y;
     int64_t dilation[FGI_DNNL_RANK];
 } request;
 
@@ -237,13 +252,35 @@ static int create(const request *r, int64_t kind, const void *hint, void **pd)
     return made;
 }
 
-/* The forward convolution, which a gradient has as a hint; its kernel is of the type of x. */
-static int create_forward(request *r, void **pd)
+/* oneDNN's choice for a convolution, whose kernel may have any layout, and is of this type. */
+static int create_conv(const request *of, int64_t kind, int64_t type, const void *hint, void **pd)
 {
-    fgi_dnnl_tensor kernel = r->p->k;
-    kernel.type = r->p->x.type;
-    const int status = describe(&kernel, true, &r->k);
-    return status != 0 ? status : create(r, FGI_DNNL_CONV, NULL, pd);
+    request r = *of;
+    fgi_dnnl_tensor kernel = r.p->k;
+    kernel.type = type;
+    r.k = NULL;
+    int status = describe(&kernel, true, &r.k);
+    if (status == 0)
+        status = create(&r, kind, hint, pd);
+    forget(r.k);
+    return status;
+}
+
+/* Of a gradient with the forward convolution, in the type of x, as a hint. */
+static int choose(const request *r, void **pd)
+{
+    const fgi_dnnl_problem *p = r->p;
+    void *forward = NULL;
+    int status = 0;
+    if (p->kind == FGI_DNNL_MATMUL)
+        return create(r, p->kind, NULL, pd);
+    if (p->kind != FGI_DNNL_CONV)
+        status = create_conv(r, FGI_DNNL_CONV, p->x.type, NULL, &forward);
+    if (status == 0)
+        status = create_conv(r, p->kind, p->k.type, forward, pd);
+    if (forward != NULL)
+        (void)dnnl.pd_destroy(forward);
+    return status;
 }
 
 /* Which argument the kernel or second matrix is. */
@@ -263,33 +300,44 @@ static int create_convert(const fgi_dnnl_problem *p, compiled *c)
                                      is_result ? c->k : c->inner, engine, NULL);
     if (status == 0)
         status = dnnl.primitive_create(&c->convert, pd);
+    if (pd != NULL)
+        (void)dnnl.pd_destroy(pd);
     return status;
 }
 
 static int compile(const fgi_dnnl_problem *p, compiled *c)
 {
-    request r = {.p = p};
-    void *pd = NULL, *forward = NULL;
-    const bool is_conv = p->kind != FGI_DNNL_MATMUL;
     int status = describe(&p->x, false, &c->x);
     status = status != 0 ? status : describe(&p->k, false, &c->k);
     status = status != 0 ? status : describe(&p->y, false, &c->y);
-    r.x = c->x, r.y = c->y, r.k = c->k;
+    request r = {.p = p, .x = c->x, .k = c->k, .y = c->y};
     for (int i = 0; i < p->window; i++)
         r.dilation[i] = p->dilation[i] - 1;
-    if (status == 0 && is_conv && p->kind != FGI_DNNL_CONV)
-        status = create_forward(&r, &forward);
-    if (status == 0 && is_conv)
-        status = describe(&p->k, true, &r.k);
-    status = status != 0 ? status : create(&r, p->kind, forward, &pd);
-    status = status != 0 ? status : dnnl.primitive_create(&c->primitive, pd);
+    status = status != 0 ? status : choose(&r, &c->pd);
+    status = status != 0 ? status : dnnl.primitive_create(&c->primitive, c->pd);
     if (status != 0)
         return status;
-    c->inner = dnnl.query_md(pd, ARGUMENT, kernel_argument(p->kind));
-    c->scratch = dnnl.query_md(pd, ARGUMENT, SCRATCHPAD);
+    c->inner = dnnl.query_md(c->pd, ARGUMENT, kernel_argument(p->kind));
+    c->scratch = dnnl.query_md(c->pd, ARGUMENT, SCRATCHPAD);
     c->inner_size = dnnl.md_size(c->inner);
     c->scratch_size = dnnl.md_size(c->scratch);
-    return is_conv ? create_convert(p, c) : 0;
+    return create_convert(p, c);
+}
+
+static void compiled_free(compiled *c)
+{
+    if (c == NULL)
+        return;
+    if (c->convert != NULL)
+        (void)dnnl.primitive_destroy(c->convert);
+    if (c->primitive != NULL)
+        (void)dnnl.primitive_destroy(c->primitive);
+    if (c->pd != NULL)
+        (void)dnnl.pd_destroy(c->pd);
+    forget(c->x);
+    forget(c->k);
+    forget(c->y);
+    fgi_free(c);
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -307,6 +355,8 @@ static const compiled *find(const fgi_dnnl_problem *p, int *status)
         *status = c != NULL ? compile(p, c) : OUT_OF_MEMORY;
         if (*status == 0 && !fgi_map_put(&known, key, c))
             *status = OUT_OF_MEMORY;
+        if (*status != 0)
+            compiled_free(c);
     }
     (void)pthread_mutex_unlock(&mutex);
     return *status == 0 ? c : NULL;

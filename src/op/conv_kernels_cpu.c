@@ -95,7 +95,8 @@ static bool is_winograd(const fgi_emit *e)
         types_of(e->node->op, e->node->in[0]->type, e->node->in[1]->type, e->node->type);
     const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
     if (!has_kernel(e, &t) || !fgi_kernel_winograd_runs() || attr->rank != 2 || attr->groups != 1 ||
-        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_TILES))
+        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_TILES &&
+         fgi_client_has_dnnl(e->client)))
         return false;
     for (int i = 0; i < 2; i++)
         if (attr->k_size[i] != 3 || attr->stride[i] != 1 || attr->dilation[i] != 1)
