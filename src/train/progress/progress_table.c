@@ -57,7 +57,7 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
     if (fg_device_info_at(client, 0, &info, &err) == FG_OK)
         kind = info.kind;
     const char *kernels = fg_client_info_of(client)->kernels;
-    const bool has_other = kernels != NULL && strcmp(kernels, "own") != 0;
+    const bool has_other = kernels != NULL && strstr(kernels, "oneDNN") != NULL;
     if (settings->device_count == 1 && has_other)
         (void)fprintf(out, "%s, kernels: %s (trainer.kernels)\n", kind, kernels);
     else if (settings->device_count == 1)
