@@ -1,7 +1,7 @@
 """Compiles a JAX training step for TPUs with libtpu, without executing it, and reports memory and cost per
 device. Data parallel: the batch is sharded across all devices, the state is replicated. Prints one JSON object.
 
-usage: jax_tpu.py mlp|resnet50|gpt TOPOLOGY f32|bf16 BATCH     requires: jax flax optax libtpu
+usage: jax_tpu.py mlp|resnet50|gpt TOPOLOGY f32|bf16 BATCH     requires: jax optax libtpu
 TOPOLOGY is a name that libtpu accepts ("v5e:2x4", "v3:2x2"), BATCH the number of samples per device.
 """
 import json
@@ -10,7 +10,6 @@ import pathlib
 import re
 import sys
 import tempfile
-from functools import partial
 
 DUMP = tempfile.TemporaryDirectory()
 os.environ.update({"XLA_FLAGS": f"--xla_dump_to={DUMP.name} --xla_dump_hlo_as_text",
@@ -22,98 +21,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flax import linen as nn
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-import jax_gpt
+import jax_step
 
 
-class Mlp(nn.Module):
-    dtype: jnp.dtype
-
-    @nn.compact
-    def __call__(self, x, train=True):
-        for width in (512, 512):
-            x = nn.relu(nn.Dense(width, dtype=self.dtype)(x))
-        return nn.Dense(10, dtype=self.dtype)(x)
+OPTIMIZERS = {"mlp": optax.adam(1e-3), "resnet50": optax.sgd(0.1, momentum=0.9),
+              "gpt": optax.adamw(3e-4, weight_decay=0.01)}
 
 
-class Bottleneck(nn.Module):
-    width: int
-    stride: int
-    dtype: jnp.dtype
-
-    @nn.compact
-    def __call__(self, x):
-        conv = partial(nn.Conv, use_bias=False, dtype=self.dtype)
-        norm = partial(nn.BatchNorm, use_running_average=False, momentum=0.9, dtype=self.dtype)
-        y = nn.relu(norm()(conv(self.width, (1, 1))(x)))
-        y = nn.relu(norm()(conv(self.width, (3, 3), self.stride, padding=1)(y)))
-        y = norm()(conv(4 * self.width, (1, 1))(y))
-        if x.shape != y.shape:
-            x = norm()(conv(4 * self.width, (1, 1), self.stride)(x))
-        return nn.relu(x + y)
-
-
-class ResNet50(nn.Module):
-    dtype: jnp.dtype
-
-    @nn.compact
-    def __call__(self, x, train=True):
-        x = nn.Conv(64, (7, 7), 2, padding=3, use_bias=False, dtype=self.dtype)(x)
-        x = nn.relu(nn.BatchNorm(use_running_average=False, momentum=0.9, dtype=self.dtype)(x))
-        x = nn.max_pool(x, (3, 3), (2, 2), ((1, 1), (1, 1)))
-        for stage, blocks in enumerate((3, 4, 6, 3)):
-            for block in range(blocks):
-                stride = 2 if stage > 0 and block == 0 else 1
-                x = Bottleneck(64 << stage, stride, self.dtype)(x)
-        return nn.Dense(1000, dtype=self.dtype)(x.mean((1, 2)))
-
-
-def make_step(model, optimizer):
+def make_step(name, dtype):
+    """The step; pixels are converted on the device, and the GPT's counts non-finite gradients."""
     def loss_of(params, stats, x, y):
-        x = x.astype(jnp.float32) * (1 / 255)
-        logits, new = model.apply({"params": params, "batch_stats": stats}, x,
-                                  mutable=["batch_stats"])
-        loss = optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), y)
-        return loss.mean(), new.get("batch_stats", {})
+        x = x if name == "gpt" else x.astype(jnp.float32) * (1 / 255)
+        return jax_step.loss_of(name, dtype, params, stats, x, y)
 
     def step(params, stats, state, x, y):
         (loss, stats), grads = jax.value_and_grad(loss_of, has_aux=True)(params, stats, x, y)
-        updates, state = optimizer.update(grads, state, params)
-        return optax.apply_updates(params, updates), stats, state, loss
-
-    return step
-
-
-def make_gpt_step(optimizer):
-    def step(params, stats, state, x, y):
-        loss, grads = jax.value_and_grad(jax_gpt.loss_of)(params, x, y)
-        bad = sum(jnp.sum(~jnp.isfinite(g)) for g in jax.tree.leaves(grads))
-        updates, state = optimizer.update(grads, state, params)
+        bad = sum(jnp.sum(~jnp.isfinite(g)) for g in grads) if name == "gpt" else 0
+        updates, state = OPTIMIZERS[name].update(grads, state, params)
         return optax.apply_updates(params, updates), stats, state, (loss, bad)
 
     return step
 
 
-def gpt(dtype, count):
-    """The step, its optimizer and the shapes of parameters, statistics, x and y."""
-    jax_gpt.DTYPE = dtype
-    optimizer = optax.adamw(3e-4, weight_decay=0.01)
-    tokens = jax.ShapeDtypeStruct((count, jax_gpt.LENGTH), jnp.int32)
-    return make_gpt_step(optimizer), optimizer, jax.eval_shape(jax_gpt.init), {}, tokens, tokens
-
-
-def classifier(name, dtype, count):
-    """The same of an image classifier."""
-    shape = (784,) if name == "mlp" else (224, 224, 3)
-    model = Mlp(dtype) if name == "mlp" else ResNet50(dtype)
-    optimizer = optax.adam(1e-3) if name == "mlp" else optax.sgd(0.1, momentum=0.9)
-    variables = jax.eval_shape(
-        lambda: model.init(jax.random.PRNGKey(0), jnp.zeros((1, *shape), jnp.float32)))
-    return (make_step(model, optimizer), optimizer, variables["params"], variables.get("batch_stats", {}),
-            jax.ShapeDtypeStruct((count, *shape), jnp.uint8), jax.ShapeDtypeStruct((count,), jnp.int32))
+def make_data(name, count):
+    """Types of x and y."""
+    shape = jax_step.MODELS[name][1]
+    if name == "gpt":
+        return (jax.ShapeDtypeStruct((count, *shape), jnp.int32),) * 2
+    return jax.ShapeDtypeStruct((count, *shape), jnp.uint8), jax.ShapeDtypeStruct((count,), jnp.int32)
 
 
 def main():
@@ -124,10 +62,10 @@ def main():
     whole = NamedSharding(mesh, PartitionSpec())
     split = NamedSharding(mesh, PartitionSpec("data"))
     count = batch * len(devices)
-    function, optimizer, params, stats, x, y = \
-        gpt(dtype, count) if name == "gpt" else classifier(name, dtype, count)
-    state = jax.eval_shape(optimizer.init, params)
-    step = jax.jit(function, donate_argnums=(0, 1, 2),
+    x, y = make_data(name, count)
+    params, stats = jax.eval_shape(lambda: jax_step.init(name, x))
+    state = jax.eval_shape(OPTIMIZERS[name].init, params)
+    step = jax.jit(make_step(name, dtype), donate_argnums=(0, 1, 2),
                    in_shardings=(whole, whole, whole, split, split), out_shardings=whole)
     compiled = step.lower(params, stats, state, x, y).compile()
     memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
