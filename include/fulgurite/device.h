@@ -44,7 +44,8 @@ typedef struct fg_client_options {
                                "h100", "h100:8", also a100, h200, b200                     [NULL] */
     const char *kernels;    /* which functions in C programs may call on the CPU instead of XLA's
                                code: "auto": all that are there; "own": not those of oneDNN;
-                               "none"                                                    ["auto"] */
+                               "none". On several devices, each calls those of convolutions
+                               and of large matmuls with its rows, and no others         ["auto"] */
     uint64_t reserved[2];
 } fg_client_options;
 

@@ -59,6 +59,12 @@ typedef struct fgi_ffi_error {
     int code; /* of absl::StatusCode */
 } fgi_ffi_error;
 
+typedef struct fgi_ffi_error_destroy {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    void *error;
+} fgi_ffi_error_destroy;
+
 typedef struct fgi_ffi_schedule {
     size_t struct_size;
     fgi_ffi_extension *extensions;
@@ -84,7 +90,9 @@ typedef struct fgi_ffi_api {
     } version;
     const void *internal;
     void *(*error_create)(fgi_ffi_error *args);
-    void (*unused[10])(void);
+    void (*error_message)(void);
+    void (*error_destroy)(fgi_ffi_error_destroy *args);
+    void (*unused[8])(void);
     void *(*schedule)(fgi_ffi_schedule *args);
     void *(*thread_count)(fgi_ffi_thread_count *args);
 } fgi_ffi_api;

@@ -434,19 +434,24 @@ static problem problem_of(const fgi_ffi_call *call, const fgi_ffi_buffer *const 
     return p;
 }
 
-static void *no_processor(const fgi_ffi_call *call)
+/* Whether there is nothing to compute, but this answer. */
+static bool is_answered(const fgi_ffi_call *call, void **answer)
 {
-    return fgi_ffi_fail(call, "the program was compiled for a processor with AVX2, which this one "
-                              "does not have: compile it again");
+    *answer = NULL;
+    if (fgi_ffi_is_question(call))
+        return true;
+    if (!fgi_kernel_winograd_runs())
+        *answer = fgi_ffi_fail(call, "the program was compiled for a processor with AVX2, which "
+                                     "this one does not have: compile it again");
+    return *answer != NULL;
 }
 
 static void *convolve(fgi_ffi_call *call, bool is_turned)
 {
     int threads = 1;
-    if (fgi_ffi_is_question(call))
-        return NULL;
-    if (!fgi_kernel_winograd_runs())
-        return no_processor(call);
+    void *answer;
+    if (is_answered(call, &answer))
+        return answer;
     const fgi_ffi_buffer *const of[] = {call->in.buffer[0], call->in.buffer[1],
                                         call->out.buffer[0]};
     problem p = problem_of(call, of, is_turned, false, &threads);
@@ -468,10 +473,9 @@ void *fgi_kernel_winograd_dx(fgi_ffi_call *call) { return convolve(call, true); 
 void *fgi_kernel_winograd_dk(fgi_ffi_call *call)
 {
     int threads = 1;
-    if (fgi_ffi_is_question(call))
-        return NULL;
-    if (!fgi_kernel_winograd_runs())
-        return no_processor(call);
+    void *answer;
+    if (is_answered(call, &answer))
+        return answer;
     const fgi_ffi_buffer *const of[] = {call->in.buffer[0], call->out.buffer[0],
                                         call->in.buffer[1]};
     problem p = problem_of(call, of, false, true, &threads);

@@ -71,6 +71,15 @@ static bool has_pool(const fgi_ffi_call *call)
     return call->api != NULL && call->api->struct_size >= sizeof *call->api;
 }
 
+/* Whether there is no error; frees it. */
+static bool is_ok(const fgi_ffi_call *call, void *error)
+{
+    fgi_ffi_error_destroy args = {.struct_size = sizeof args, .error = error};
+    if (error != NULL)
+        call->api->error_destroy(&args);
+    return error == NULL;
+}
+
 int fgi_parallel_threads(const fgi_ffi_call *call, int most)
 {
     int64_t count = 1;
@@ -78,7 +87,7 @@ int fgi_parallel_threads(const fgi_ffi_call *call, int most)
         return 1;
     fgi_ffi_thread_count args = {
         .struct_size = sizeof args, .context = call->context, .count = &count};
-    if (call->api->thread_count(&args) != NULL || count < 1)
+    if (!is_ok(call, call->api->thread_count(&args)) || count < 1)
         return 1;
     return count < most ? (int)count : most;
 }
@@ -95,7 +104,7 @@ void fgi_parallel(const fgi_ffi_call *call, int threads, int64_t count, fgi_work
         atomic_fetch_add(&l->users, 1);
         fgi_ffi_schedule args = {
             .struct_size = sizeof args, .context = call->context, .task = help, .data = l};
-        if (call->api->schedule(&args) != NULL)
+        if (!is_ok(call, call->api->schedule(&args)))
             leave(l);
     }
     work_off(l);

@@ -130,10 +130,9 @@ static bool is_large_matmul(const fgi_emit *e)
     const fg_type *x = &e->node->in[0]->type, *k = &e->node->in[1]->type;
     bool has_rows[2], is_sum;
     view a, b;
-    return has_kernels(e->client) && fgi_client_has_dnnl(e->client) && view_of(attr, 0, x, &a) &&
-           view_of(attr, 1, k, &b) && is_faster(x, k, a.is_transposed) &&
-           shares_of(e, &a, &b, has_rows, &is_sum) && a.free >= LEAST_ROWS &&
-           b.free >= LEAST_ROWS &&
+    return fgi_client_has_dnnl(e->client) && view_of(attr, 0, x, &a) && view_of(attr, 1, k, &b) &&
+           is_faster(x, k, a.is_transposed) && shares_of(e, &a, &b, has_rows, &is_sum) &&
+           a.free >= LEAST_ROWS && b.free >= LEAST_ROWS &&
            (double)a.batch * (double)a.free * (double)a.inner * (double)b.free >=
                LEAST_MULTIPLICATIONS * (double)e->batch_shards;
 }

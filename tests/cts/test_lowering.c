@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <stdlib.h>
+
 #include "kernel/kernel.h"
 #include "lowering_check.h"
 #include "trace/program.h"
@@ -442,6 +444,16 @@ static void size_adds_nothing(void **state)
 
 /* ---- several devices ------------------------------------------------------------------------- */
 
+/* The devices call the kernel with their rows. */
+static void check_kernel(const lowering_problem *p, fg_client *client)
+{
+    char *text;
+    size_t size;
+    free(lowering_run(p, &(lowering_form){client, NULL}, &size, &text));
+    assert_true(!fgi_kernel_winograd_runs() || strstr(text, FGI_KERNEL_WINOGRAD_DK) != NULL);
+    fg_free(text);
+}
+
 /* Loops and functions give the same results on a sharded batch. */
 static void forms_on_two_devices(void **state)
 {
@@ -469,6 +481,7 @@ static void forms_on_two_devices(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         lowering_compare(&rows[i], &(lowering_form){two, NULL},
                          &(lowering_form){lowering_client, NULL});
+    check_kernel(&rows[6], two);
     fg_client_close(two);
 }
 

@@ -1,6 +1,7 @@
-/* test_nn_resnet_devices.c - a ResNet-18 trains equally on 1 and 8 devices, and a convolution with
- * batch norm on 1, 2, 4 and 8: batch norm uses the statistics of the global batch. Narrow, on
- * images of 16x16 pixels.
+/* test_nn_resnet_devices.c - a ResNet-18 trains equally on 1 and 8 devices, and a block of
+ * convolutions with batch norm on 1, 2 and 4: batch norm uses the statistics of the global batch,
+ * and kernels (src/kernel) compute the convolutions of a device's rows. Narrow, on images of 16x16
+ * pixels.
  *
  * Rounding differs with the number of devices, and training amplifies the difference: an input of
  * relu that is almost 0 changes its sign, and the following steps differ. The learning rate is so
@@ -21,46 +22,68 @@ enum { STEPS = 20 }; /* the time is spent in the plugin, which is not instrument
 #else
 enum { STEPS = 50 };
 #endif
-enum { FIRST = 10, BATCH = 64, SAMPLES = 128, SIDE = 16, CLASSES = 4 };
+enum { FIRST = 10, SAMPLES = 128, SIDE = 16, CLASSES = 4 };
 
 typedef struct curve {
-    bool is_block; /* one convolution with batch norm, not a ResNet */
+    const struct how *how;
     fg_model *model;
-    fg_conv *conv;
-    fg_batch_norm *norm;
+    fg_conv *conv[3];
+    fg_batch_norm *norm[3];
     fg_linear *fc;
     double loss[STEPS];
     int count;
 } curve;
 
-enum { CHANNELS = 8 };
+/* What is trained. The block has a smooth activation and no such inputs of relu. */
+typedef struct how {
+    bool is_block;
+    int steps, batch;
+    double lr;
+    const char *precision;
+    double first, all; /* limits of the relative differences between losses */
+} how;
 
+static const how resnet = {false, STEPS, 64, 5e-4, "f32", 1e-5, 1e-3};
+static const how block = {true, 2 * FIRST, 16, 0.05, "f32", 1e-5, 1e-5};
+static const how bf16_block = {true, FIRST, 16, 0.05, "bf16-mixed", 1e-3, 1e-3};
+
+enum { CHANNELS = 32 };
+
+/* Winograd's kernel computes the last convolution, and oneDNN's, if it is there, the second. */
 static void build_block(curve *c, fg_module *root)
 {
-    c->conv = fg_conv_create(root, "conv",
-                             &(fg_conv_options){.in = 3, .out = CHANNELS, .kernel = 3, .pad = 1});
-    c->norm = fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = CHANNELS});
+    for (int i = 0; i < 3; i++) {
+        const fg_conv_options options = {.in = i == 0 ? 3 : CHANNELS,
+                                         .out = CHANNELS,
+                                         .kernel = 3,
+                                         .stride = i == 1 ? 2 : 1,
+                                         .pad = 1};
+        c->conv[i] = fg_conv_create(root, (const char *[]){"conv1", "conv2", "conv3"}[i], &options);
+        c->norm[i] = fg_batch_norm_create(root, (const char *[]){"bn1", "bn2", "bn3"}[i],
+                                          &(fg_batch_norm_options){.channels = CHANNELS});
+    }
     c->fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = CHANNELS, .out = CLASSES});
 }
 
 static void build(void *self, fg_module *root)
 {
-    if (((curve *)self)->is_block) {
-        build_block(self, root);
+    curve *c = self;
+    if (c->how->is_block) {
+        build_block(c, root);
         return;
     }
-    ((curve *)self)->model =
-        fg_model_create(root, &(fg_model_options){.name = "resnet18",
-                                                  .input = {FG_F32, 3, {SIDE, SIDE, 3}},
-                                                  .outputs = CLASSES,
-                                                  .options = "{stem: small, width: 8}"});
+    c->model = fg_model_create(root, &(fg_model_options){.name = "resnet18",
+                                                         .input = {FG_F32, 3, {SIDE, SIDE, 3}},
+                                                         .outputs = CLASSES,
+                                                         .options = "{stem: small, width: 8}"});
 }
 
 static fg_tensor logits(const curve *c, fg_tensor x)
 {
-    if (!c->is_block)
+    if (!c->how->is_block)
         return fg_model_apply(c->model, x);
-    x = fg_relu(fg_batch_norm_apply(c->norm, fg_conv_apply(c->conv, x)));
+    for (int i = 0; i < 3; i++)
+        x = fg_tanh(fg_batch_norm_apply(c->norm[i], fg_conv_apply(c->conv[i], x)));
     return fg_linear_apply(c->fc, fg_global_avg_pool(x));
 }
 
@@ -73,8 +96,8 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
 {
-    (void)self;
-    return fg_sgd_create(root, &(fg_sgd_options){.lr = 5e-4});
+    const curve *c = self;
+    return fg_sgd_create(root, &(fg_sgd_options){.lr = c->how->lr});
 }
 
 static const fg_task_ops task_ops = {.build = build, .train_step = step, .optimizer = optimizer};
@@ -112,7 +135,7 @@ static fg_dataset *images(void)
     return dataset;
 }
 
-static void train(bool is_block, int device_count, curve *c)
+static void train(const how *h, int device_count, const char *strategy, curve *c)
 {
     char devices[8];
     fg_error err = {0};
@@ -120,34 +143,36 @@ static void train(bool is_block, int device_count, curve *c)
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "resnet18", .self = c, .ops = &task_ops};
     (void)snprintf(devices, sizeof devices, "%d", device_count);
-    *c = (curve){.is_block = is_block};
+    *c = (curve){.how = h};
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.accelerator = "cpu",
                                                    .devices.devices = devices,
+                                                   .devices.strategy = strategy,
                                                    .devices.cache_dir = fgt_cache(""),
-                                                   .limits.max_steps = STEPS,
+                                                   .numerics.precision = h->precision,
+                                                   .limits.max_steps = h->steps,
                                                    .output.log_every = 1,
                                                    .seed = 3},
                              &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &callback_ops, c, &err));
-    fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .global_batch_size = BATCH},
-                          &err));
+    fgt_ok(fg_trainer_fit(trainer, &task,
+                          &(fg_fit_data){.train = data, .global_batch_size = h->batch}, &err));
     assert_int_equal(fg_client_info_of(fg_trainer_client(trainer))->device_count, device_count);
-    assert_int_equal(c->count, STEPS);
+    assert_int_equal(c->count, h->steps);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
 }
 
-/* Trains on one device and on each of these numbers of devices. */
-static void check(bool is_block, const int *devices, size_t count)
+/* Trains on one device, and on each of these numbers of them: on four, with sharded parameters. */
+static void check(const how *h, const int *devices, size_t count)
 {
     static curve one, some;
-    train(is_block, 1, &one);
+    train(h, 1, NULL, &one);
     print_message("1 device: loss %.4f, %.4f after 10 steps, %.4f at the end\n", one.loss[0],
-                  one.loss[FIRST - 1], one.loss[STEPS - 1]);
+                  one.loss[FIRST - 1], one.loss[h->steps - 1]);
     for (size_t i = 0; i < count; i++) {
         double first = 0, all = 0;
-        train(is_block, devices[i], &some);
-        for (int k = 0; k < STEPS; k++) {
+        train(h, devices[i], devices[i] == 4 ? "fsdp" : NULL, &some);
+        for (int k = 0; k < h->steps; k++) {
             const double off = fabs(some.loss[k] / one.loss[k] - 1);
             all = fmax(all, off);
             if (k < FIRST)
@@ -155,23 +180,24 @@ static void check(bool is_block, const int *devices, size_t count)
         }
         print_message("%d devices: within %.2g over 10 steps, %.2g over all\n", devices[i], first,
                       all);
-        assert_true(first <= 1e-5);
-        assert_true(all <= 1e-3);
+        assert_true(first <= h->first);
+        assert_true(all <= h->all);
     }
-    assert_true(is_block || one.loss[STEPS - 1] < one.loss[0] - 0.001 * STEPS); /* it learns */
+    assert_true(one.loss[h->steps - 1] < one.loss[0] - 0.001 * h->steps); /* it learns */
 }
 
 static void losses_do_not_depend_on_the_number_of_devices(void **state)
 {
     (void)state;
-    check(false, (const int[]){8}, 1);
+    check(&resnet, (const int[]){8}, 1);
 }
 
 /* What differs between numbers of devices is the sum of a layer's statistics. */
 static void batch_norm_uses_the_global_batch(void **state)
 {
     (void)state;
-    check(true, (const int[]){2, 4, 8}, 3);
+    check(&block, (const int[]){2, 4}, 2);
+    check(&bf16_block, (const int[]){2, 4}, 2);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -17,7 +17,7 @@ static struct {
     bool is_late, is_full;
     fgi_ffi_schedule task[MOST_TASKS];
     pthread_t thread[MOST_TASKS];
-    int count;
+    int count, errors; /* tasks; errors that are not destroyed */
 } pool;
 
 static void *run_task(void *task)
@@ -29,9 +29,10 @@ static void *run_task(void *task)
 
 static void *schedule(fgi_ffi_schedule *args)
 {
-    static char error;
-    if (pool.is_full)
-        return &error;
+    if (pool.is_full) {
+        pool.errors++;
+        return &pool;
+    }
     assert_true(pool.count < MOST_TASKS);
     pool.task[pool.count] = *args;
     if (!pool.is_late)
@@ -57,8 +58,16 @@ static void end_tasks(void)
     pool.count = 0;
 }
 
-static const fgi_ffi_api api = {
-    .struct_size = sizeof api, .schedule = schedule, .thread_count = thread_count};
+static void error_destroy(fgi_ffi_error_destroy *args)
+{
+    assert_ptr_equal(args->error, &pool);
+    pool.errors--;
+}
+
+static const fgi_ffi_api api = {.struct_size = sizeof api,
+                                .error_destroy = error_destroy,
+                                .schedule = schedule,
+                                .thread_count = thread_count};
 static const fgi_ffi_call frame = {.api = &api};
 
 typedef struct work {
@@ -93,6 +102,7 @@ static void every_iteration_runs_once(void **state)
         pool.is_full = i % 3 == 2;
         check_loop(&frame, counts[i / 3]);
         end_tasks(); /* late tasks find nothing to do, and free the loop */
+        assert_int_equal(pool.errors, 0);
     }
     pool.is_late = pool.is_full = false;
 }
