@@ -68,13 +68,15 @@ def run_json(*command, folder=None, environment=None):
     return json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}, text, usage.ru_maxrss / 1024
 
 
-def empty_compile_cache(cache):
-    shutil.rmtree(cache / "fulgurite" / "programs", ignore_errors=True)
-
-
-def fit(program, name, precision, steps, folder, cache, *settings):
-    """Trains with the data in `folder` and the compile cache in `cache`. The time to the first step includes that from
-    the start of the process to the program's first line, measured with --version."""
+def fit(program, name, precision, steps, folder, cache, *settings, is_cold=True):
+    """Trains with the data in `folder` and the compile cache in `cache`, whose programs are removed before a cold start.
+    The time to the first step includes that from the start of the process to the program's first line, measured with
+    --version, but not the check of the plugin before its first use."""
+    if not cache.exists():
+        cache.mkdir()
+        fit(program, name, precision, 1, folder, cache, *settings)
+    if is_cold:
+        shutil.rmtree(cache / "fulgurite" / "programs", ignore_errors=True)
     begin = time.perf_counter()
     run_json(program, "--version")
     version_s = time.perf_counter() - begin
