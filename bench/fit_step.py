@@ -40,9 +40,11 @@ def write_integers(path, values):
     write_npy(path, (len(values),), "<i4", b"".join(value.to_bytes(4, "little") for value in values))
 
 
-def write_data(program, folder, name):
-    """Random pixels and classes, or a pack of random tokens. The last class and token occur."""
+def write_data(program, folder, name, least=0):
+    """Random pixels and classes, or a pack of random tokens, of at least this number of samples. The last class and
+    token occur."""
     numbers, (shape, classes, count) = random.Random(0), DATA[name]
+    count = max(count, least)
     size = shape + 1 if isinstance(shape, int) else 1
     values = [numbers.randrange(classes) for _ in range(count * size - 1)] + [classes - 1]
     if isinstance(shape, int):
