@@ -1,6 +1,6 @@
 """A training step of a model in PyTorch, on data in memory: the bare step, without a loader. Prints one JSON object.
 
-usage: torch_step.py MODEL PRECISION MODE STEPS     requires: torch; torchvision for resnet18, resnet50 and vit_tiny
+usage: torch_step.py MODEL PRECISION MODE STEPS     requires: torch; torchvision for resnet18 and resnet50
 MODEL: mlp, lenet, resnet18, resnet50, gpt, vit_tiny, or gpt2 (GPT-2 with 124 M parameters, batch size 2)
 PRECISION: f32, or bf16 with autocast
 MODE: eager, channels-last, or compiled (torch.compile; convolutions with channels last)
@@ -38,23 +38,21 @@ def resnet50():
     return torchvision.models.resnet50()
 
 
-def vit_tiny():
-    import torchvision
-    return torchvision.models.VisionTransformer(224, 16, num_layers=12, num_heads=3, hidden_dim=192, mlp_dim=768)
-
-
 class Block(nn.Module):
-    def __init__(self, width, heads):
+    """Of a transformer: GPT's has causal attention and the approximated GELU."""
+
+    def __init__(self, width, heads, is_gpt):
         super().__init__()
-        self.heads, self.norm1, self.norm2 = heads, nn.LayerNorm(width), nn.LayerNorm(width)
+        self.heads, self.is_gpt, eps = heads, is_gpt, 1e-5 if is_gpt else 1e-6
+        self.norm1, self.norm2 = nn.LayerNorm(width, eps), nn.LayerNorm(width, eps)
         self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
         heads = self.qkv(self.norm1(x)).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(*heads, is_causal=True)
+        y = F.scaled_dot_product_attention(*heads, is_causal=self.is_gpt)
         x = x + self.proj(y.transpose(1, 2).flatten(2))
-        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh" if self.is_gpt else "none"))
 
 
 class Gpt(nn.Module):
@@ -62,11 +60,29 @@ class Gpt(nn.Module):
         super().__init__()
         self.tokens = nn.Parameter(torch.randn(vocabulary, width) * 0.02)
         self.places = nn.Parameter(torch.randn(LENGTH, width) * 0.02)
-        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(Block(width, heads, True) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x):
         return F.linear(self.norm(self.blocks(F.embedding(x, self.tokens) + self.places)), self.tokens).flatten(0, 1)
+
+
+class Vit(nn.Module):
+    def __init__(self, layers, width, heads):
+        super().__init__()
+        self.patches, self.head = nn.Conv2d(3, width, 16, 16), nn.Linear(width, 1000)
+        self.first, self.places = nn.Parameter(torch.zeros(1, 1, width)), nn.Parameter(torch.randn(197, width) * 0.02)
+        self.blocks = nn.Sequential(*(Block(width, heads, False) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width, 1e-6)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.first.expand(x.shape[0], -1, -1), x], 1) + self.places
+        return self.head(self.norm(self.blocks(x))[:, 0])
+
+
+def vit_tiny():
+    return Vit(12, 192, 3)
 
 
 def gpt():
