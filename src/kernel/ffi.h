@@ -46,6 +46,16 @@ typedef struct fgi_ffi_attributes {
     const void *const *value;
 } fgi_ffi_attributes;
 
+typedef struct fgi_ffi_scalar {
+    int dtype;
+    const void *value;
+} fgi_ffi_scalar;
+
+typedef struct fgi_ffi_span { /* a string */
+    const char *data;
+    size_t size;
+} fgi_ffi_span;
+
 typedef struct fgi_ffi_array {
     int dtype;
     size_t count;
@@ -58,6 +68,13 @@ typedef struct fgi_ffi_error {
     const char *message;
     int code; /* of absl::StatusCode */
 } fgi_ffi_error;
+
+typedef struct fgi_ffi_error_message {
+    size_t struct_size;
+    fgi_ffi_extension *extensions;
+    void *error;
+    const char *message;
+} fgi_ffi_error_message;
 
 typedef struct fgi_ffi_error_destroy {
     size_t struct_size;
@@ -90,7 +107,7 @@ typedef struct fgi_ffi_api {
     } version;
     const void *internal;
     void *(*error_create)(fgi_ffi_error *args);
-    void (*error_message)(void);
+    void (*error_message)(fgi_ffi_error_message *args);
     void (*error_destroy)(fgi_ffi_error_destroy *args);
     void (*unused[8])(void);
     void *(*schedule)(fgi_ffi_schedule *args);
@@ -110,9 +127,9 @@ typedef struct fgi_ffi_call {
 /* Whether the call only asks which version of the interface the handler uses; then answers it. */
 bool fgi_ffi_is_question(const fgi_ffi_call *call);
 int64_t fgi_ffi_count(const fgi_ffi_buffer *buffer);
-/* The numbers of the only attribute, array<i64>. */
+/* The last attribute, array<i64>. */
 const int64_t *fgi_ffi_numbers(const fgi_ffi_call *call);
-/* The call's error. */
+/* The call's error. If there are two attributes, the first one is the number of the call. */
 void *fgi_ffi_fail(const fgi_ffi_call *call, const char *message);
 
 #endif

@@ -5,12 +5,17 @@
 #ifndef FGI_KERNEL_KERNEL_H
 #define FGI_KERNEL_KERNEL_H
 
+#include <inttypes.h>
+
 #include "kernel/ffi.h"
 
 /* The attribute of calls with numbers, array<i64>; the first one is the number of FLOPs of the
  * operation, which the compiler does not know. All names have the same prefix. */
-#define FGI_KERNEL_NUMBERS "numbers"
-#define FGI_KERNEL_PREFIX  "fulgurite."
+#define FGI_KERNEL_NUMBERS   "numbers"
+/* The other attribute, an i64 that its error begins with, in this form: which call it was. */
+#define FGI_KERNEL_CALL      "call"
+#define FGI_KERNEL_CALL_MARK "[call %016" PRIx64 "] "
+#define FGI_KERNEL_PREFIX    "fulgurite."
 
 /* y[m, n] = op(a) op(b). The shapes of a and b: [m, k] and [k, n]; [m, k] and [n, k] (b is
  * transposed); [k, m] and [k, n] (a is). k is at most FGI_KERNEL_INNER. */
@@ -105,6 +110,15 @@ typedef struct fgi_kernel_dot_numbers {
     int64_t a_is_transposed, b_is_transposed;   /* in memory [inner, rows], [columns, inner] */
 } fgi_kernel_dot_numbers;
 
+/* Calls the user's handler with this name, with the attributes except the first two: the number of
+ * the call, and FGI_KERNEL_HANDLER. Their names come before all others, which are sorted. */
+#define FGI_KERNEL_CUSTOM      FGI_KERNEL_PREFIX "custom.1"
+#define FGI_KERNEL_CUSTOM_CALL "\"$call\""
+#define FGI_KERNEL_HANDLER     "\"$handler\""
+/* In this process; keeps the first one of a name, as XLA does. False when out of memory. */
+bool fgi_handler_add(const char *name, void *(*run)(fgi_ffi_call *call));
+bool fgi_handler_is_known(const char *name);
+
 typedef struct fgi_kernel {
     const char *name;
     void *(*run)(fgi_ffi_call *call); /* NULL, or the error of XLA's interface */
@@ -122,6 +136,7 @@ void *fgi_kernel_clock(fgi_ffi_call *call);
 void *fgi_kernel_conv(fgi_ffi_call *call);
 void *fgi_kernel_conv_dx(fgi_ffi_call *call);
 void *fgi_kernel_conv_dk(fgi_ffi_call *call);
+void *fgi_kernel_custom(fgi_ffi_call *call);
 void *fgi_kernel_dot(fgi_ffi_call *call);
 void *fgi_kernel_winograd(fgi_ffi_call *call);
 void *fgi_kernel_winograd_dx(fgi_ffi_call *call);

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel.h"
+#include "base/print.h"
 
 const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_MATMUL, fgi_kernel_matmul},
@@ -57,12 +58,20 @@ int64_t fgi_ffi_count(const fgi_ffi_buffer *buffer)
 
 const int64_t *fgi_ffi_numbers(const fgi_ffi_call *call)
 {
-    return ((const fgi_ffi_array *)call->attributes.value[0])->data;
+    const int64_t last = call->attributes.count > 1 ? call->attributes.count - 1 : 0;
+    return ((const fgi_ffi_array *)call->attributes.value[last])->data;
 }
 
 void *fgi_ffi_fail(const fgi_ffi_call *call, const char *message)
 {
     enum { INTERNAL = 13 };
+    char text[512] = "";
+    if (call->attributes.count > 1) {
+        const fgi_ffi_scalar *number = call->attributes.value[0];
+        (void)fgi_snprintf(text, sizeof text, FGI_KERNEL_CALL_MARK "%s",
+                           *(const uint64_t *)number->value, message);
+        message = text;
+    }
     fgi_ffi_error args = {.struct_size = sizeof args, .message = message, .code = INTERNAL};
     return call->api->error_create(&args);
 }

@@ -60,8 +60,8 @@ static fgi_value call_kernel(fgi_emit *e, const char *kernel, const fgi_value *i
     fgi_buf text = {0};
     fgi_buf_printf(&text,
                    "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
-                   "array<i64: %s>}",
-                   kernel, FGI_KERNEL_NUMBERS, numbers->data);
+                   "%" PRId64 " : i64, %s = array<i64: %s>}",
+                   kernel, FGI_KERNEL_CALL, fgi_emit_call(e), FGI_KERNEL_NUMBERS, numbers->data);
     if (text.failed || numbers->failed)
         e->b.out->failed = true;
     else

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "kernel/kernel.h"
 #include "op/op.h"
 #include "trace/trace.h"
 
@@ -170,6 +171,19 @@ static void put_aliases(fgi_buf *text, const call_attr *attr)
         fgi_buf_putc(text, ']');
 }
 
+/* The user's handlers are called by a kernel. Other names are for the platform's compiler. */
+static void put_target(fgi_emit *e, fgi_buf *text, const char *name, const char *config)
+{
+    const bool is_ours = fgi_client_has_handler(e->client, name);
+    fgi_buf_printf(text, "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {",
+                   is_ours ? FGI_KERNEL_CUSTOM : name);
+    if (is_ours)
+        fgi_buf_printf(
+            text, FGI_KERNEL_CUSTOM_CALL " = %" PRId64 " : i64, " FGI_KERNEL_HANDLER " = \"%s\"%s",
+            fgi_emit_call(e), name, config[0] != '\0' ? ", " : "");
+    fgi_buf_printf(text, "%s}", config);
+}
+
 static void call_emit(fgi_emit *e)
 {
     const call_attr *attr = e->node->attr;
@@ -180,8 +194,7 @@ static void call_emit(fgi_emit *e)
         in[i] = fgi_emit_in(e, i);
     for (int i = 0; i < attr->count; i++)
         out[i] = fgi_emit_result_at(e, i);
-    fgi_buf_printf(&text, "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s}",
-                   name, name + attr->name_size);
+    put_target(e, &text, name, name + attr->name_size);
     put_aliases(&text, attr);
     if (text.failed)
         e->b.out->failed = true;

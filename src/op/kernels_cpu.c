@@ -148,9 +148,11 @@ static fgi_value call_dot(fgi_emit *e, const fgi_value *in, const fg_type *resul
     const int64_t flops = 2 * a.batch * a.free * a.inner * b.free;
     const int64_t numbers[] = {flops,  a.batch,         a.free,         a.inner,
                                b.free, a.is_transposed, b.is_transposed};
-    fgi_buf_printf(&text,
-                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = ",
-                   FGI_KERNEL_DOT, FGI_KERNEL_NUMBERS);
+    fgi_buf_printf(
+        &text,
+        "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = %" PRId64
+        " : i64, %s = ",
+        FGI_KERNEL_DOT, FGI_KERNEL_CALL, fgi_emit_call(e), FGI_KERNEL_NUMBERS);
     fgi_mlir_array(&text, sizeof numbers / sizeof numbers[0], numbers);
     fgi_buf_putc(&text, '}');
     return fgi_build_text(&e->b, result, "custom_call", &text, 2, in);

@@ -652,6 +652,7 @@ void fgi_client_release(fg_client *client)
         (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
     }
     fgi_topology_close(client);
+    fgi_calls_free(client);
     if (client->has_lock)
         pthread_mutex_destroy(&client->lock);
     fgi_free(client->cache_dir);

@@ -102,8 +102,7 @@ static void count_down(listener *l)
 {
     if (atomic_fetch_sub(&l->missing, 1) != 1)
         return;
-    const bool failed = atomic_load(&l->has_failed);
-    l->done(l->self, failed ? l->error.status : FG_OK, failed ? l->error.message : "");
+    l->done(l->self, atomic_load(&l->has_failed) ? &l->error : NULL);
     fgi_free(l);
 }
 

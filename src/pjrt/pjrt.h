@@ -19,10 +19,11 @@ bool fgi_event_is_ready(fgi_event *event);
 /* The devices whose part is not complete, as text: "cpu:3, cpu:5 (2 of 8 devices)", or "" if all
  * are. Queries the plugin, without waiting. */
 void fgi_event_pending(fgi_event *event, char *out, size_t size);
-/* Calls done(self, status, message) once, from any thread, when the event is complete (immediately
- * if it already is). `self` must live until then. First calls part_done(self, part) for each part,
- * from any thread: a part is the operation on one device. part_done may be NULL. */
-typedef void fgi_event_fn(void *self, fg_status status, const char *message);
+/* Calls done(self, failed) once, from any thread, when the event is complete (immediately if it
+ * already is), with the error or NULL. `self` must live until then. First calls part_done(self,
+ * part) for each part, from any thread: a part is the operation on one device. part_done may be
+ * NULL. */
+typedef void fgi_event_fn(void *self, const fg_error *failed);
 typedef void fgi_event_part_fn(void *self, int part);
 fg_status fgi_event_on_ready(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
                              void *self, fg_error *err);
@@ -206,6 +207,16 @@ bool fgi_client_has_kernels(const fg_client *client);
 bool fgi_client_has_dnnl(const fg_client *client);
 /* Whether its programs may call the kernel that notes the time. */
 bool fgi_client_has_clock(const fg_client *client);
+/* Whether FGI_KERNEL_CUSTOM calls the user's handler with this name. client may be NULL: no. */
+bool fgi_client_has_handler(const fg_client *client, const char *name);
+/* What the errors of a call are about whose messages begin with FGI_KERNEL_CALL_MARK and this
+ * number. A later one replaces it. */
+typedef struct fgi_call_site {
+    const char *file; /* outlives the client; NULL: unknown */
+    int line;
+    char operation[160]; /* "mlp/fc1/matmul(f32[3,4], f32[4,5])" */
+} fgi_call_site;
+void fgi_client_add_call(const fg_client *client, uint64_t number, const fgi_call_site *site);
 /* How the platform computes matmuls and convolutions of a dtype. */
 typedef enum fgi_support {
     FGI_NATIVE,

@@ -196,7 +196,12 @@ fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi
 
 fg_status fgi_check(PJRT_Error *error, const fgi_pjrt_call *place, fg_error *err)
 {
-    return error ? fgi_plugin_fail(&place->client->plugin, error, place, err) : FG_OK;
+    if (!error)
+        return FG_OK;
+    const fg_status status = fgi_plugin_fail(&place->client->plugin, error, place, err);
+    if (err)
+        fgi_call_explain(place->client, err);
+    return status;
 }
 
 bool fgi_ignore(const fgi_plugin *plugin, PJRT_Error *error)

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/thread.h"
 #include "base/text.h"
 #include "pjrt/pjrt.h"
@@ -114,6 +115,7 @@ struct fg_client {
     size_t compile_count;
     fg_host_read read[FG_MAX_HOST_READS]; /* by place; the last one may be "other places" */
     size_t read_count;
+    fgi_map calls;            /* fgi_call_site by number */
     fgi_executable *programs; /* compiled programs that are still referenced */
     struct {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes,
@@ -136,6 +138,9 @@ PJRT_NamedValue fgi_named_value(const char *name, PJRT_NamedValue_Type type, siz
 void fgi_client_add_compile(fg_client *client, const fg_compile_event *event);
 /* handlers.c: makes the kernels (src/kernel) available to programs of a CPU client. */
 void fgi_client_add_kernels(fg_client *client, const char *which);
+/* handlers.c: makes an error with the number of a call that of the user's line. */
+void fgi_call_explain(const fg_client *client, fg_error *err);
+void fgi_calls_free(fg_client *client);
 /* host_reads.c: the calling thread has waited for a value since then. */
 void fgi_client_waited(fg_client *client, const char *name, int64_t bytes, int64_t begin_ns);
 

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -102,6 +103,7 @@ typedef struct fgi_module {
     bool *is_stored;       /* by node id: nothing must be fused across the node's result */
     bool *only;            /* by node id: what is emitted of the live nodes; NULL: all */
     bool with_locations;
+    fgi_hash before; /* of the operations up to this one */
     fgi_functions functions;
     uint32_t next;
 } module;
@@ -282,12 +284,40 @@ static void reserve(fgi_emit *e, const fgi_node *node)
         e->value[node->results->node[i]->id] = (*e->b.next)++;
 }
 
-static void put_node(fgi_emit *e, const fgi_node *node)
+/* Operations and shapes: neither addresses nor locations. */
+static void add_to_hash(module *m, const fgi_node *node)
+{
+    const fg_type *type = &node->type;
+    const int64_t head[] = {node->arity, type->dtype, type->rank};
+    m->before = fgi_hash_more(m->before, node->op->name, strlen(node->op->name) + 1);
+    m->before = fgi_hash_more(m->before, head, sizeof head);
+    m->before = fgi_hash_more(m->before, type->dim, (size_t)type->rank * sizeof type->dim[0]);
+}
+
+int64_t fgi_emit_call(fgi_emit *e)
 {
     const module *m = e->module;
+    const fgi_node *node = e->node;
+    const uint64_t number = m->before.lo >> 1;
+    if (m->with_locations && e->client != NULL) {
+        fgi_call_site site = {.file = node->file, .line = node->line};
+        const char *scope = node->scope != NULL ? node->scope : "";
+        (void)fgi_snprintf(site.operation, sizeof site.operation / 2, "%s%s", scope,
+                           scope[0] != '\0' ? "/" : "");
+        const size_t used = strlen(site.operation);
+        fgi_node_format(node, site.operation + used, sizeof site.operation - used);
+        fgi_client_add_call(e->client, number, &site);
+    }
+    return (int64_t)number;
+}
+
+static void put_node(fgi_emit *e, const fgi_node *node)
+{
+    module *m = e->module;
     if (is_argument(node))
         return;
     e->node = node;
+    add_to_hash(m, node);
     if (m->with_locations)
         e->b.location = location_of(node);
     if (node->op->emit != NULL) {

@@ -150,6 +150,9 @@ void fgi_emit_reduction(fgi_emit *e, const char *stablehlo_name, const char *bod
 void fgi_emit_scalar_word(fgi_emit *e, const fgi_value *result);
 /* #sdy.sharding<@mesh, [{"data"}, {}]>: the sharding of a value of that rank. */
 void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *sharding, int rank);
+/* A number for a call of the node's that may fail, which depends on the program up to the node, not
+ * on locations. Errors with it (FGI_KERNEL_CALL_MARK) become those of the user's line. */
+int64_t fgi_emit_call(fgi_emit *e);
 /* {"data"}: the axes of a dimension, without those of size 1. */
 void fgi_emit_axes(const fg_trace *trace, fgi_buf *out, fgi_axis_set axes);
 

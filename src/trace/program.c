@@ -153,8 +153,7 @@ static bool is_about(const char *message, const fgi_node *node)
     return contains(message, location);
 }
 
-/* "dot(f64[3,4], f64[4,5])" */
-static void format_node(const fgi_node *node, char *out, size_t size)
+void fgi_node_format(const fgi_node *node, char *out, size_t size)
 {
     size_t used = (size_t)fgi_snprintf(out, size, "%s(", node->op->name);
     for (int i = 0; i < node->arity && used < size; i++) {
@@ -174,7 +173,7 @@ fg_status fgi_compile_explain(const fg_trace *trace, const fgi_layout *layout, f
         if (!layout->is_live[id] || node->first != node || !is_about(err->message, node) ||
             strstr(err->message, node->op->name) == NULL)
             continue;
-        format_node(node, operation, sizeof operation);
+        fgi_node_format(node, operation, sizeof operation);
         err->file = node->file;
         err->line = node->line;
         return fgi_context(err, err->status, "%s is not supported by the device's compiler",

@@ -70,6 +70,9 @@ void fgi_layout_fini(fgi_layout *layout);
  * the user's file and line. Returns err's status. */
 fg_status fgi_compile_explain(const fg_trace *trace, const fgi_layout *layout, fg_error *err);
 
+/* "dot(f64[3,4], f64[4,5])" */
+void fgi_node_format(const fgi_node *node, char *out, size_t size);
+
 /* Options and restrictions for the CPU plugin's compiler (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
 /* On the CPU: marks the live nodes whose values must be stored rather than fused into their users,

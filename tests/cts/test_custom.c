@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernel/ffi.h"
+#include "kernel/kernel.h"
 #include "trace/program.h"
 #include "trace_values.h"
 
@@ -125,14 +125,19 @@ static void *halve(fgi_ffi_call *call)
     return NULL;
 }
 
+static void add_handler(fg_client *client, const char *name, void *(*function)(fgi_ffi_call *))
+{
+    fg_error err = {0};
+    void *handler = NULL;
+    memcpy(&handler, &function, sizeof handler);
+    fgt_ok(fg_client_add_handler(client, name, handler, &err));
+}
+
 static void code_of_the_user_runs(void **client)
 {
     const float values[3] = {-2, 0.5F, 3};
     fg_error err = {0};
-    void *handler = NULL;
-    void *(*function)(fgi_ffi_call *) = halve;
-    memcpy(&handler, &function, sizeof handler);
-    fgt_ok(fg_client_add_handler(*client, "fgt_halve", handler, &err));
+    add_handler(*client, "fgt_halve", halve);
     fg_trace *trace = values_trace(*client);
     fg_array *array = values_array(*client, &three, values);
     const fg_tensor x = fg_input(trace, array);
@@ -179,10 +184,7 @@ static void results_replace_operands(void **client)
     fg_custom_call_options options = {
         .name = "fgt_double_and_negate", .types = types, .count = 2, .in_place = 2};
     fg_error err = {0};
-    void *handler = NULL;
-    void *(*function)(fgi_ffi_call *) = double_and_negate;
-    memcpy(&handler, &function, sizeof handler);
-    fgt_ok(fg_client_add_handler(*client, options.name, handler, &err));
+    add_handler(*client, options.name, double_and_negate);
     fg_trace *trace = values_trace(*client);
     fg_array *array = values_array(*client, &three, values);
     const fg_tensor x = fg_input(trace, array);
@@ -203,6 +205,67 @@ static void results_replace_operands(void **client)
     assert_non_null(strstr(err.message, "in_place is 3, but only the first 2 results"));
     fg_array_release(array);
     fg_trace_destroy(trace);
+}
+
+/* ---- errors of custom calls ------------------------------------------------------------------ */
+
+/* Its error says whether it has got the user's attribute. */
+static void *refuse(fgi_ffi_call *call)
+{
+    char message[32];
+    if (fgi_ffi_is_question(call))
+        return NULL;
+    const fgi_ffi_scalar *factor = call->attributes.value[0];
+    fgi_ffi_error args = {.struct_size = sizeof args, .message = message, .code = 9};
+    snprintf(message, sizeof message, "not %d times %g", (int)call->attributes.count,
+             call->attributes.count == 1 ? (double)*(const float *)factor->value : 0);
+    return call->api->error_create(&args);
+}
+
+/* The error of the second call, in this line. */
+static void check_refusal(fg_client *client, int line)
+{
+    const fg_custom_call_options bad = {
+        .name = "fgt_refuse", .config = "factor = 0.5 : f32", .types = &three, .count = 1};
+    const fg_custom_call_options good = {.name = "fgt_halve", .types = &three, .count = 1};
+    fg_error err = {0};
+    fg_array *out = NULL;
+    fg_trace *trace = values_trace(client);
+    const fg_tensor x = fg_full(trace, FG_F32, 1, FG_DIMS(3));
+    fg_tensor a, b, y;
+    fg_custom_call(&good, &x, 1, &a);
+    fg_scope_push(trace, "stem");
+    fg_here("model.c", line);
+    (fg_custom_call)(&bad, &a, 1, &b);
+    fg_scope_pop(trace);
+    fg_custom_call(&good, &b, 1, &y);
+    if (fg_run(trace, &y, 1, &out, &err) == FG_OK) /* it may only have begun */
+        assert_int_not_equal(fg_array_wait(out, &err), FG_OK);
+    assert_string_equal(err.file != NULL ? err.file : "", "model.c");
+    assert_int_equal(err.line, line);
+    assert_non_null(strstr(err.message, "stem/custom_call(f32[3]): "));
+    assert_non_null(strstr(err.message, ": not 1 times 0.5"));
+    assert_null(strstr(err.message, "[call"));
+    fg_array_release(out);
+    fg_trace_destroy(trace);
+}
+
+/* The same program with another line is loaded from the cache, as it is in another process. */
+static void errors_of_calls_are_those_of_the_users_line(void **state)
+{
+    (void)state;
+    const fg_client_options options = {
+        .accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_temp_folder()};
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_client *client = NULL;
+        fgt_ok(fg_client_open(&options, &client, &err));
+        add_handler(client, "fgt_halve", halve);
+        add_handler(client, "fgt_refuse", refuse);
+        check_refusal(client, 31 + i);
+        assert_int_equal(fg_client_stats_of(client).compile_cache_hits, i);
+        fg_client_close(client);
+    }
 }
 
 /* ---- rematerialization ----------------------------------------------------------------------- */
@@ -444,6 +507,7 @@ int main(void)
         cmocka_unit_test(derivatives_have_the_inputs_types),
         cmocka_unit_test(code_of_the_user_runs),
         cmocka_unit_test(results_replace_operands),
+        cmocka_unit_test(errors_of_calls_are_those_of_the_users_line),
         cmocka_unit_test(the_same_numbers_with_less_memory),
         cmocka_unit_test(less_memory_on_a_tpu),
         cmocka_unit_test(scores_in_chunks),

@@ -365,12 +365,40 @@ static void adam_moves_every_element(void **state)
     }
 }
 
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static char said[64];
+
+static void *keep_message(fgi_ffi_error *args)
+{
+    snprintf(said, sizeof said, "%s", args->message);
+    return said;
+}
+
+static void errors_begin_with_the_call(void **state)
+{
+    static const fgi_ffi_api api = {.struct_size = sizeof api, .error_create = keep_message};
+    const int64_t number = 0x123, numbers[] = {7, 8};
+    const fgi_ffi_scalar scalar = {.value = &number};
+    const fgi_ffi_array array = {.count = 2, .data = numbers};
+    const void *attributes[] = {&scalar, &array};
+    fgi_ffi_call frame = {.api = &api, .attributes = {.count = 2, .value = attributes}};
+    (void)state;
+    assert_ptr_equal(fgi_ffi_fail(&frame, "no"), said);
+    assert_string_equal(said, "[call 0000000000000123] no");
+    assert_ptr_equal(fgi_ffi_numbers(&frame), numbers);
+    frame.attributes = (fgi_ffi_attributes){.count = 1, .value = &attributes[1]};
+    assert_ptr_equal(fgi_ffi_fail(&frame, "no"), said);
+    assert_string_equal(said, "no");
+    assert_ptr_equal(fgi_ffi_numbers(&frame), numbers);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmuls_of_all_sizes),     cmocka_unit_test(convolutions),
         cmocka_unit_test(convolutions_by_onednn),   cmocka_unit_test(every_element_is_seen),
-        cmocka_unit_test(adam_moves_every_element),
+        cmocka_unit_test(adam_moves_every_element), cmocka_unit_test(errors_begin_with_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -319,14 +319,14 @@ static void download_does_not_wait(void **state)
 typedef struct heard {
     _Atomic int calls;
     fg_status status;
-    char message[200];
+    char message[sizeof((fg_error *)0)->message];
 } heard;
 
-static void listen(void *self, fg_status status, const char *message)
+static void listen(void *self, const fg_error *failed)
 {
     heard *h = self;
-    h->status = status;
-    snprintf(h->message, sizeof h->message, "%s", message);
+    h->status = failed != NULL ? failed->status : FG_OK;
+    snprintf(h->message, sizeof h->message, "%s", failed != NULL ? failed->message : "");
     atomic_fetch_add(&h->calls, 1);
 }
 

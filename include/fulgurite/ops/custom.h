@@ -56,7 +56,8 @@ FG_API void fg_apply(const fg_operation *operation, const fg_tensor *in, int in_
 /* Makes a function available to the programs of a client, as the custom call `name`. handler is an
  * XLA_FFI_Handler as in XLA's xla/ffi/api/c_api.h: a C function that the compiled program calls
  * with the addresses, types and shapes of its operands and results, on any thread, and that must
- * outlive the client. Errors: FG_EUNSUPPORTED (the plugin has no such interface), FG_EPLUGIN. */
+ * outlive the client. On the CPU, an error of the handler becomes that of the line that called
+ * fg_custom_call. Errors: FG_EUNSUPPORTED (the plugin has no such interface), FG_EPLUGIN. */
 FG_API FG_MUST_USE fg_status fg_client_add_handler(fg_client *client, const char *name,
                                                    void *handler, fg_error *err);
 

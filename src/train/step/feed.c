@@ -81,9 +81,9 @@ static void upload_part_done(upload *u)
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
-static void on_upload_done(void *self, fg_status status, const char *message)
+static void on_upload_done(void *self, const fg_error *failed)
 {
-    (void)status, (void)message; /* the program that reads the array reports it */
+    (void)failed; /* the program that reads the array reports it */
     upload_part_done(self);
 }
 
@@ -161,10 +161,10 @@ static void flight_part_done(fgi_flight *flight)
     (void)pthread_cond_broadcast(&flight->feed->changed);
 }
 
-static void on_input_ready(void *self, fg_status status, const char *message)
+static void on_input_ready(void *self, const fg_error *failed)
 {
     fgi_flight *flight = self;
-    (void)status, (void)message; /* as above */
+    (void)failed; /* as above */
     const int64_t now = fgi_now_ns();
     (void)pthread_mutex_lock(&flight->feed->mutex);
     flight->inputs_ns = now > flight->inputs_ns ? now : flight->inputs_ns;
@@ -172,7 +172,7 @@ static void on_input_ready(void *self, fg_status status, const char *message)
     (void)pthread_mutex_unlock(&flight->feed->mutex);
 }
 
-static void on_step_done(void *self, fg_status status, const char *message)
+static void on_step_done(void *self, const fg_error *failed)
 {
     fgi_flight *flight = self;
     const int64_t now = fgi_now_ns();
@@ -182,8 +182,8 @@ static void on_step_done(void *self, fg_status status, const char *message)
         fgi_signals_steps(-(int)flight->steps);
     (void)pthread_mutex_lock(&flight->feed->mutex);
     flight->done_ns = now;
-    if (status != FG_OK)
-        (void)fgi_fail(&flight->error, status, "%s", message != NULL ? message : "");
+    if (failed != NULL)
+        flight->error = *failed;
     flight_part_done(flight);
     (void)pthread_mutex_unlock(&flight->feed->mutex);
 }
@@ -208,7 +208,7 @@ static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_part_fn
     if (fgi_event_on_ready(event, part_done, done, flight, NULL) == FG_OK)
         return;
     const fg_status status = fgi_event_wait(event, &late); /* there will be no callback: wait */
-    done(flight, status, late.message);
+    done(flight, status != FG_OK ? &late : NULL);
 }
 
 /* Adds which step it was. */
