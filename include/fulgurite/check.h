@@ -17,7 +17,8 @@ extern "C" {
 
 typedef struct fg_check_options {
     bool repeat; /* run the check even if the plugin has passed it before         [false] */
-    void (*say)(void *self, const char *line); /* receives one line if the check has run  [NULL] */
+    void (*say)(void *self, const char *line); /* receives one line if the check has run, and one
+                                                 before if an earlier one has not ended    [NULL] */
     void *say_self;
     uint64_t reserved[4];
 } fg_check_options;

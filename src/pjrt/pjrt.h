@@ -182,6 +182,7 @@ void fgi_client_end_check(fg_client *client);
 bool fgi_verdict_is_known(fg_client *client, const char *name);
 /* Records one. Errors: FG_EIO (also without a home folder), FG_ENOMEM. */
 fg_status fgi_verdict_record(fg_client *client, const char *name, fg_error *err);
+void fgi_verdict_forget(fg_client *client, const char *name);
 /* Whether the plugin's file contains these words; false if it cannot be read. */
 bool fgi_plugin_contains(const fg_client *client, const char *words);
 

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "pjrt/plugin.h"
@@ -106,6 +107,14 @@ fg_status fgi_verdict_record(fg_client *client, const char *name, fg_error *err)
     if (!name_of_verdict(client, name, file))
         return fgi_fail(err, FG_EIO, "cannot read '%s'", client->plugin.path);
     return write_text(client, file, name, err);
+}
+
+void fgi_verdict_forget(fg_client *client, const char *name)
+{
+    char file[HASH_TEXT], path[FGI_PATH_BYTES];
+    if (name_of_verdict(client, name, file) &&
+        fgi_path_put(client->verdict_dir, file, path, NULL) == FG_OK)
+        (void)unlink(path);
 }
 
 bool fgi_plugin_contains(const fg_client *client, const char *words)

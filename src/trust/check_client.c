@@ -18,6 +18,7 @@
 
 /* Change it with the cases: plugins are then checked again. */
 #define CASES_VERSION "1"
+const char fgi_check_mark[] = CASES_VERSION " " FG_VERSION_STRING " runs";
 enum { NAME_BYTES = 256 };
 static const double limit_s = 10;
 static const char variable[] = "FULGURITE_PLUGIN_CHECK";
@@ -229,6 +230,21 @@ static void say(const fg_check_options *options, const fg_client *client,
         options->say(options->say_self, line);
 }
 
+/* Notes that a check begins, and says if an earlier one has not ended: so that a plugin that ends
+ * the process is named at the next start, before it does so again. */
+static void begin(const fg_check_options *options, fg_client *client)
+{
+    char line[300];
+    const char *path = fg_client_info_of(client)->plugin_path, *name = strrchr(path, '/');
+    (void)fgi_snprintf(line, sizeof line,
+                       "an earlier check of plugin '%.80s' has not ended: if it crashes again, use "
+                       "another plugin (fulgurite setup), or skip the check with %s=off",
+                       name ? name + 1 : path, variable);
+    if (options && options->say && fgi_verdict_is_known(client, fgi_check_mark))
+        options->say(options->say_self, line);
+    (void)fgi_verdict_record(client, fgi_check_mark, NULL); /* else it will not be said */
+}
+
 static fg_status record(fg_client *client, const bool *due, fg_error *err)
 {
     char name[NAME_BYTES];
@@ -244,16 +260,20 @@ static fg_status check(fg_client *client, const fg_check_options *options, fg_ch
                        fg_error *err)
 {
     bool due[VERDICTS];
-    const double begin = fgi_now_s();
+    const double begin_s = fgi_now_s();
     fgi_check_report report = {0};
     fg_error not_kept = {0};
     if (!find_due(client, options && options->repeat, due))
         return FG_OK;
-    FGI_TRY(run(client, due, &report, err));
+    begin(options, client);
+    const fg_status status = run(client, due, &report, err);
+    fgi_verdict_forget(client, fgi_check_mark);
+    if (status != FG_OK)
+        return status;
     *result = (fg_check_result){.was_run = true,
                                 .operations = report.checked,
                                 .wrong = report.wrong,
-                                .seconds = fgi_now_s() - begin,
+                                .seconds = fgi_now_s() - begin_s,
                                 .relative_error = report.worst_error};
     (void)fgi_snprintf(result->worst, sizeof result->worst, "%s", report.worst);
     if (report.wrong > 0) {

@@ -103,6 +103,9 @@ fg_status fgi_check_updates(fg_trace *trace, fgi_check_report *report, fg_error 
 /* Sums and matmuls of arrays that are sharded along each axis of the client's mesh. */
 fg_status fgi_check_devices(fg_trace *trace, fgi_check_report *report, fg_error *err);
 
+/* The verdict that is there while a check runs, and stays if the plugin ends the process. */
+extern const char fgi_check_mark[];
+
 /* Adds one operation: `got` is compared with `expected`, of which the elements may differ by
  * `bound` relative to their size. */
 typedef struct fgi_compared {

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "pjrt/pjrt.h"
 #include "trust/trust.h"
 #include "wrongpjrt/wrong_control.h"
 
@@ -24,11 +25,12 @@ enum { MUTATIONS = 20, LEAST_FOUND = 19 };
 enum { MUTATIONS = 200, LEAST_FOUND = 190 };
 #endif
 
-static char said[800];
+static char said[800], before[800]; /* the last line, and the one before */
 
 static void hear(void *self, const char *line)
 {
     (void)self;
+    memcpy(before, said, sizeof before);
     (void)snprintf(said, sizeof said, "%s", line);
 }
 
@@ -197,6 +199,25 @@ static void right_plugin_is_checked_once(void **state)
     assert_true(runs(plugin, cache, "1", &r));
 }
 
+/* As if the process had ended during the check. */
+static void plugin_that_crashed_is_named(void **state)
+{
+    char cache[300];
+    fg_error err = {0};
+    fg_check_result r;
+    (void)state;
+    (void)snprintf(cache, sizeof cache, "%s", fgt_temp_folder());
+    fg_client *client = open_plugin(WRONG, cache, "1");
+    fgt_ok(fgi_verdict_record(client, fgi_check_mark, &err));
+    assert_true(runs(WRONG, cache, "1", &r));
+    assert_said("wrongpjrt.so", " s)");
+    assert_string_equal(before, "an earlier check of plugin 'wrongpjrt.so' has not ended: if it "
+                                "crashes again, use another plugin (fulgurite setup), or skip the "
+                                "check with FULGURITE_PLUGIN_CHECK=off");
+    assert_false(fgi_verdict_is_known(client, fgi_check_mark));
+    fg_client_close(client);
+}
+
 static void unwritable_folder_is_said(void **state)
 {
     const char *file = fgt_path(fgt_temp_folder(), "file");
@@ -280,6 +301,7 @@ static int nothing_is_left(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(most_mutations_are_found, nothing_is_left),
     cmocka_unit_test_teardown(right_plugin_is_checked_once, nothing_is_left),
+    cmocka_unit_test_teardown(plugin_that_crashed_is_named, nothing_is_left),
     cmocka_unit_test_teardown(unwritable_folder_is_said, nothing_is_left),
     cmocka_unit_test_teardown(wrong_plugin_is_refused, nothing_is_left),
     cmocka_unit_test_teardown(variable_disables_it, nothing_is_left),
