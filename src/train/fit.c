@@ -741,9 +741,9 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
     fgi_saver_abandon(trainer->saver);
     fgi_windows_abandon(&trainer->windows);
     if (is_lost)
-        (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
-                       err->message,
-                       path[0] != '\0' ? "the last saved are in " : "this fit saved none", path);
+        (void)fgi_fail_at(err, err->status, err->file, err->line,
+                          "%s\nthe weights on the device are lost; %s%s", err->message,
+                          path[0] != '\0' ? "the last saved are in " : "this fit saved none", path);
 }
 
 /* The status of a stop: the reason, and the path of the saved state; FG_OK if a callback gave a
@@ -781,7 +781,8 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
     end_failed(trainer, err);
     if (failure->status == FG_OK)
         return status;
-    return fgi_fail(err, failure->status, "%s\n%s", failure->message, err->message);
+    return fgi_fail_at(err, failure->status, failure->file, failure->line, "%s\n%s",
+                       failure->message, err->message);
 }
 
 /* Keeps the metrics for a later fit that finds the run complete. */

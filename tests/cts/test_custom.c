@@ -268,6 +268,63 @@ static void errors_of_calls_are_those_of_the_users_line(void **state)
     }
 }
 
+/* A model of one layer whose step calls it. */
+typedef struct refused {
+    fg_linear *fc;
+    int line;
+} refused;
+
+static void refused_build(void *self, fg_module *root)
+{
+    ((refused *)self)->fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 3, .out = 3});
+}
+
+static fg_tensor refused_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_custom_call_options bad = {
+        .name = "fgt_refuse", .config = "factor = 0.5 : f32", .types = &three, .count = 1};
+    refused *r = self;
+    const fg_tensor y = fg_linear_apply(r->fc, fg_batch_field(batch, "x"));
+    fg_tensor mean = fg_mean(fg_square(y), 1, (const int[]){0}), out;
+    r->line = __LINE__ + 1;
+    fg_custom_call(&bad, &mean, 1, &out);
+    fg_step_log(step, "refused", fg_mean(out, 0, NULL));
+    return fg_mean(mean, 0, NULL);
+}
+
+static fg_optimizer *refused_optimizer(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_sgd_create(root, NULL);
+}
+
+static void errors_of_steps_keep_the_line(void **client)
+{
+    static const fg_task_ops ops = {
+        .build = refused_build, .train_step = refused_step, .optimizer = refused_optimizer};
+    static const float x[8 * 3];
+    const fg_field field = {"x", three};
+    const fg_dataset_spec spec = {.count = 8, .fields = &field, .field_count = 1};
+    fg_error err = {0};
+    refused self = {0};
+    fg_dataset *data = NULL;
+    fg_trainer *trainer = NULL;
+    add_handler(*client, "fgt_refuse", refuse);
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &data, &err));
+    fgt_ok(fg_trainer_create(
+        &(fg_trainer_options){.devices.client = *client, .limits.max_steps = 2}, &trainer, &err));
+    const fg_task task = {.name = "refused", .self = &self, .ops = &ops};
+    assert_int_not_equal(
+        fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 4}, &err),
+        FG_OK);
+    if (strstr(err.message, "training step 1: custom_call(f32[3]): ") == NULL)
+        fail_msg("%s", err.message);
+    assert_non_null(err.file);
+    assert_int_equal(err.line, self.line);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
 /* ---- rematerialization ----------------------------------------------------------------------- */
 
 enum { LAYERS = 8, ROWS = 256, WIDTH = 64 };
@@ -508,6 +565,7 @@ int main(void)
         cmocka_unit_test(code_of_the_user_runs),
         cmocka_unit_test(results_replace_operands),
         cmocka_unit_test(errors_of_calls_are_those_of_the_users_line),
+        cmocka_unit_test(errors_of_steps_keep_the_line),
         cmocka_unit_test(the_same_numbers_with_less_memory),
         cmocka_unit_test(less_memory_on_a_tpu),
         cmocka_unit_test(scores_in_chunks),

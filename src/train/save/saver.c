@@ -275,8 +275,10 @@ void fgi_saver_rescue(fgi_saver *saver, fg_error *err)
 {
     fg_error why = {0};
     if (fgi_saver_finish(saver, &why) == FG_OK)
-        (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
-                       (long long)saver->of.cursor->step, saver->of.call->result.checkpoint);
+        (void)fgi_fail_at(err, err->status, err->file, err->line,
+                          "%s\nstopped at step %lld; saved in %s", err->message,
+                          (long long)saver->of.cursor->step, saver->of.call->result.checkpoint);
     else if (strcmp(err->message, why.message) != 0)
-        (void)fgi_fail(err, err->status, "%s\n%s", err->message, why.message);
+        (void)fgi_fail_at(err, err->status, err->file, err->line, "%s\n%s", err->message,
+                          why.message);
 }
