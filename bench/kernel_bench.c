@@ -193,7 +193,7 @@ static void print_matmuls(fg_client *client)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             const int64_t m = sizes[i][0], k = sizes[i][1], n = sizes[i][2];
             problem p = {.name = names[form],
-                         .rule = "small-matmul",
+                         .rule = "matmul-kernel",
                          .body = multiply,
                          .a_axis = form == 2 ? 0 : 1,
                          .b_axis = form == 1 ? 1 : 0,

@@ -17,13 +17,26 @@
 #define FGI_KERNEL_CALL_MARK "[call %016" PRIx64 "] "
 #define FGI_KERNEL_PREFIX    "fulgurite."
 
-/* y[m, n] = op(a) op(b). The shapes of a and b: [m, k] and [k, n]; [m, k] and [n, k] (b is
- * transposed); [k, m] and [k, n] (a is). k is at most FGI_KERNEL_INNER. */
+/* y[batch, M, N] = op(a) op(b): f32 or bf16, of any rank with as many elements, added up in f32.
+ * FGI_KERNEL_NUMBERS: those of the struct, all int64_t. The second kernel is oneDNN's. */
 #define FGI_KERNEL_MATMUL_PREFIX FGI_KERNEL_PREFIX "matmul"
-#define FGI_KERNEL_MATMUL        FGI_KERNEL_MATMUL_PREFIX ".1"
-#define FGI_KERNEL_MATMUL_BT     FGI_KERNEL_MATMUL_PREFIX "_bt.1"
-#define FGI_KERNEL_MATMUL_AT     FGI_KERNEL_MATMUL_PREFIX "_at.1"
-enum { FGI_KERNEL_INNER = 512 };
+#define FGI_KERNEL_MATMUL        FGI_KERNEL_MATMUL_PREFIX ".2"
+#define FGI_KERNEL_MATMUL_DNNL   FGI_KERNEL_MATMUL_PREFIX "_dnnl.1"
+typedef struct fgi_kernel_matmul_numbers {
+    int64_t flops, batch, rows, inner, columns; /* rows: M, columns: N */
+    int64_t a_is_transposed, b_is_transposed;   /* in memory [inner, rows], [columns, inner] */
+} fgi_kernel_matmul_numbers;
+
+/* o = softmax(scale q k') v of queries T[B, queries, heads, D] and keys T[B, keys, kv_heads, D],
+ * f32 or bf16, each head of keys for `group` heads of queries; causal: a query sees no later keys,
+ * of which the last are the queries' own. (q, k, v, scale f32[]) -> (o, f32[B, heads, queries]:
+ * the logarithm of the sum of exponentials); (q, k, v, scale, o, it, do) -> (dq, dk, dv). FGI_KERNEL_NUMBERS: those of
+ * the struct. queries is at most keys. */
+#define FGI_KERNEL_ATTENTION    FGI_KERNEL_PREFIX "attention.1"
+#define FGI_KERNEL_ATTENTION_DX FGI_KERNEL_PREFIX "attention_dx.1"
+typedef struct fgi_kernel_attention_numbers {
+    int64_t flops, batch, queries, keys, kv_heads, group, width, is_causal;
+} fgi_kernel_attention_numbers;
 
 /* Any number of tensors -> f32[]: 0 if all elements are finite, else NaN. */
 #define FGI_KERNEL_NONFINITE "fulgurite.nonfinite.1"
@@ -102,14 +115,6 @@ typedef enum fgi_kernel_halves {
 } fgi_kernel_halves;
 fgi_kernel_halves fgi_kernel_half(void);
 
-/* y[batch, M, N] = op(a) op(b), by oneDNN: f32 or bf16, of any rank with as many elements.
- * FGI_KERNEL_NUMBERS: those of the struct, all int64_t. */
-#define FGI_KERNEL_DOT FGI_KERNEL_MATMUL_PREFIX "_dnnl.1"
-typedef struct fgi_kernel_dot_numbers {
-    int64_t flops, batch, rows, inner, columns; /* rows: M, columns: N */
-    int64_t a_is_transposed, b_is_transposed;   /* in memory [inner, rows], [columns, inner] */
-} fgi_kernel_dot_numbers;
-
 /* Calls the user's handler with this name, with the attributes except the first two: the number of
  * the call, and FGI_KERNEL_HANDLER. Their names come before all others, which are sorted. */
 #define FGI_KERNEL_CUSTOM      FGI_KERNEL_PREFIX "custom.1"
@@ -128,8 +133,8 @@ extern const fgi_kernel fgi_kernels[];
 extern const size_t fgi_kernel_count;
 
 void *fgi_kernel_matmul(fgi_ffi_call *call);
-void *fgi_kernel_matmul_bt(fgi_ffi_call *call);
-void *fgi_kernel_matmul_at(fgi_ffi_call *call);
+void *fgi_kernel_attention(fgi_ffi_call *call);
+void *fgi_kernel_attention_dx(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);
@@ -137,7 +142,7 @@ void *fgi_kernel_conv(fgi_ffi_call *call);
 void *fgi_kernel_conv_dx(fgi_ffi_call *call);
 void *fgi_kernel_conv_dk(fgi_ffi_call *call);
 void *fgi_kernel_custom(fgi_ffi_call *call);
-void *fgi_kernel_dot(fgi_ffi_call *call);
+void *fgi_kernel_matmul_dnnl(fgi_ffi_call *call);
 void *fgi_kernel_winograd(fgi_ffi_call *call);
 void *fgi_kernel_winograd_dx(fgi_ffi_call *call);
 void *fgi_kernel_winograd_dk(fgi_ffi_call *call);

@@ -137,14 +137,14 @@ static fgi_dnnl_tensor matrix_of(const fgi_ffi_buffer *b, int64_t batch, int64_t
     return t;
 }
 
-void *fgi_kernel_dot(fgi_ffi_call *call)
+void *fgi_kernel_matmul_dnnl(fgi_ffi_call *call)
 {
     int status;
     if (fgi_ffi_is_question(call))
         return NULL;
     const fgi_ffi_buffer *a = call->in.buffer[0], *b = call->in.buffer[1];
     const fgi_ffi_buffer *y = call->out.buffer[0];
-    const fgi_kernel_dot_numbers *n = (const void *)fgi_ffi_numbers(call);
+    const fgi_kernel_matmul_numbers *n = (const void *)fgi_ffi_numbers(call);
     fgi_dnnl_problem p;
     memset(&p, 0, sizeof p);
     p.kind = FGI_DNNL_MATMUL;

@@ -1,131 +1,206 @@
-/* kernel_matmul.c - matmuls of small matrices, on one thread: a few rows of the result at a time,
- * in registers, by 16 columns. Columns of b that are not adjacent in memory, and the last ones if
- * there are fewer, are copied first.
+/* kernel_matmul.c - matmuls of any size: blocks of the result, each by one thread, which copies the
+ * rows and columns that it multiplies to where they are adjacent. Everything is added up in f32,
+ * in an order that does not depend on the number of threads.
  *
  * Source of the blocking: Goto and van de Geijn 2008, "Anatomy of high-performance matrix
- * multiplication", whose outer loops small matrices do not need.
+ * multiplication".
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
+#include "base/alloc.h"
 #include "kernel/kernel.h"
-#include "kernel/vector.h"
+#include "kernel/pack.h"
+#include "kernel/parallel.h"
 
-enum { COLUMNS = 2 * FGI_LANES, ROWS = 6 };
+/* Of a block of the result; of a and b at a time. MOST_PANEL: columns that registers hold. */
+enum {
+    ROWS = 32 * FGI_MOST_ROWS,
+    FEW_ROWS = 4 * FGI_MOST_ROWS,
+    COLUMNS = 128,
+    INNER = 384,
+    MOST_PANEL = FGI_MOST_WIDE * FGI_WIDE,
+    MOST_THREADS = 64
+};
 
-/* Element (i, k) is data[i * row + k * column]. */
-typedef struct matrix {
-    const float *data;
-    int64_t row, column;
-} matrix;
+typedef struct problem {
+    fgi_kernel_matmul_numbers size;
+    fgi_operand a, b;
+    int64_t a_each, b_each; /* bytes from one matrix to the next */
+    char *y;
+    bool y_is_half;
+    int64_t rows, columns, across, down; /* of a block; blocks in a row and a column of y */
+    float *memory;                       /* of the threads */
+} problem;
 
-typedef struct sizes {
-    int64_t rows, inner, columns;
-} sizes;
+/* The memory of a thread. */
+typedef struct worker {
+    float a[FGI_WIDE * INNER], b[INNER * COLUMNS], y[ROWS * COLUMNS];
+} worker;
 
-/* The last `count` columns of b as [inner, COLUMNS]; the rest of a row is anything. */
-INLINED void copy_columns(const matrix *b, int64_t inner, int64_t count, float *out)
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* A block of y: rows from m, columns from n. */
+typedef struct block {
+    fgi_operand a, b;
+    int64_t m, rows, n, columns, panel, padded; /* padded: columns in panels */
+} block;
+
+#define VARIANT int rows, int wide
+
+/* Increases rows from m of the block by the product over inner numbers from k. */
+INLINED void multiply_strip(const block *of, int64_t m, int64_t count, int64_t k, int64_t inner,
+                            worker *w, bool a_is_transposed, bool is_half, VARIANT)
 {
-    const int64_t end = (inner - 1) * b->row + count;
-    int64_t k = 0;
-    for (; b->column == 1 && k * b->row + COLUMNS <= end; k++)
-        memcpy(out + k * COLUMNS, b->data + k * b->row, COLUMNS * sizeof *out);
-    for (; k < inner; k++)
-        for (int64_t n = 0; n < COLUMNS; n++)
-            out[k * COLUMNS + n] = n < count ? b->data[k * b->row + n * b->column] : 0;
-}
-
-INLINED void store(float *to, const fgi_floats sum[2], int64_t count)
-{
-    if (count < COLUMNS) {
-        memcpy(to, sum, (size_t)count * sizeof *to);
-        return;
-    }
-    ((fgi_floats *)(void *)to)[0] = sum[0];
-    ((fgi_floats *)(void *)to)[1] = sum[1];
-}
-
-/* `rows` rows of the result by COLUMNS columns, of which `count` are stored. */
-INLINED void multiply_block(int rows, const sizes *size, const matrix *a, const matrix *b,
-                            int64_t count, float *y)
-{
-    fgi_floats sum[ROWS][2];
-    for (int r = 0; r < rows; r++)
-        sum[r][0] = sum[r][1] = (fgi_floats){0};
-    for (int64_t k = 0; k < size->inner; k++) {
-        const fgi_floats *from = (const fgi_floats *)(const void *)(b->data + k * b->row);
-        for (int r = 0; r < rows; r++) {
-            const float x = a->data[r * a->row + k * a->column];
-            sum[r][0] += x * from[0];
-            sum[r][1] += x * from[1];
-        }
-    }
-    for (int r = 0; r < rows; r++)
-        store(y + r * size->columns, sum[r], count);
-}
-
-/* All rows by COLUMNS columns. The number of rows of a block is known to the compiler. */
-INLINED void multiply_columns(const sizes *size, const matrix *a, const matrix *b, int64_t count,
-                              float *y)
-{
-    const int64_t blocks = (size->rows + ROWS - 1) / ROWS;
-    for (int64_t i = 0, first = 0; i < blocks; i++) {
-        const int64_t rows = (size->rows - first + blocks - i - 1) / (blocks - i);
-        const matrix part = {a->data + first * a->row, a->row, a->column};
-        float *to = y + first * size->columns;
-        switch (rows) {
-        case 1: multiply_block(1, size, &part, b, count, to); break;
-        case 2: multiply_block(2, size, &part, b, count, to); break;
-        case 3: multiply_block(3, size, &part, b, count, to); break;
-        case 4: multiply_block(4, size, &part, b, count, to); break;
-        case 5: multiply_block(5, size, &part, b, count, to); break;
-        default: multiply_block(ROWS, size, &part, b, count, to); break;
-        }
-        first += rows;
+    const int64_t size = is_half ? 2 : 4;
+    const char *from = of->a.data + ((of->m + m) * of->a.row + k * of->a.column) * size;
+    if (a_is_transposed)
+        for (int64_t i = 0; i < inner; i++)
+            if (of->m + m + FGI_WIDE <= of->a.column)
+                fgi_pack_run(from + i * of->a.column * size, is_half, FGI_WIDE,
+                             w->a + i * FGI_WIDE);
+            else
+                fgi_pack_run(from + i * of->a.column * size, is_half, count, w->a + i * FGI_WIDE);
+    else
+        fgi_pack_transposed(from, is_half, of->a.row * size, count, inner, w->a, FGI_WIDE);
+    for (int64_t c = 0; c < of->padded; c += of->panel) {
+        const fgi_block_matmul matmul = {.rows = count,
+                                         .inner = inner,
+                                         .a = {w->a, 1, FGI_WIDE},
+                                         .b = {w->b + c * inner, wide * FGI_WIDE, 1},
+                                         .y = w->y + m * of->padded + c,
+                                         .y_row = of->padded,
+                                         .adds = k > 0};
+        fgi_multiply_panel(&matmul, rows, wide);
     }
 }
 
-INLINED void multiply(const sizes *size, const matrix *a, const matrix *b, float *y)
+INLINED void multiply_part(const problem *p, const block *of, int64_t k, worker *w, VARIANT)
 {
-    float copy[FGI_KERNEL_INNER * COLUMNS];
-    for (int64_t n = 0; n < size->columns; n += COLUMNS) {
-        const int64_t count = size->columns - n < COLUMNS ? size->columns - n : COLUMNS;
-        matrix part = {b->data + n * b->column, b->row, b->column};
-        if (b->column != 1 || count < COLUMNS) {
-            copy_columns(&part, size->inner, count, copy);
-            part = (matrix){copy, COLUMNS, 1};
-        }
-        multiply_columns(size, a, &part, count, y + n);
+    const int64_t inner = fgi_least(INNER, p->size.inner - k);
+    for (int64_t c = 0; c < of->padded; c += of->panel) {
+        const int64_t count = fgi_least(of->panel, of->columns - c);
+        if (of->b.is_half)
+            fgi_pack_panel(&of->b, k, inner, of->n + c, count, of->panel, true, w->b + c * inner);
+        else
+            fgi_pack_panel(&of->b, k, inner, of->n + c, count, of->panel, false, w->b + c * inner);
+    }
+    for (int64_t m = 0; m < of->rows; m += rows) {
+        const int64_t count = fgi_least(rows, of->rows - m);
+        if (p->size.a_is_transposed)
+            multiply_strip(of, m, count, k, inner, w, true, of->a.is_half, rows, wide);
+        else
+            multiply_strip(of, m, count, k, inner, w, false, of->a.is_half, rows, wide);
     }
 }
 
-WITH_AVX2 static void multiply_avx2(const sizes *size, const matrix *a, const matrix *b, float *y)
+INLINED void store_rows(const problem *p, const block *of, char *to, const float *from)
 {
-    multiply(size, a, b, y);
+    const int64_t size = p->y_is_half ? 2 : 4;
+    for (int64_t m = 0; m < of->rows; m++, from += of->padded) {
+        char *y = to + ((of->m + m) * p->size.columns + of->n) * size;
+        int64_t c = 0;
+        for (; p->y_is_half && c + FGI_WIDE <= of->columns; c += FGI_WIDE)
+            fgi_store(y + c * size, (const fgi_wide *)(const void *)(from + c), true);
+        if (c < of->columns && p->y_is_half) {
+            fgi_wide_halves rest;
+            fgi_store((char *)&rest, (const fgi_wide *)(const void *)(from + c), true);
+            memcpy(y + c * size, &rest, (size_t)((of->columns - c) * size));
+        } else if (!p->y_is_half)
+            memcpy(y, from, (size_t)(of->columns * size));
+    }
 }
 
-static void multiply_any(const sizes *size, const matrix *a, const matrix *b, float *y)
+INLINED void multiply_block(void *context, int64_t i, int index, VARIANT)
 {
-    multiply(size, a, b, y);
+    const problem *p = context;
+    worker *w = (worker *)(void *)p->memory + index;
+    const int64_t batch = i / (p->across * p->down), at = i % (p->across * p->down);
+    block of = {.a = p->a, .b = p->b, .panel = wide * FGI_WIDE};
+    of.m = at / p->across * p->rows, of.n = at % p->across * p->columns;
+    of.rows = fgi_least(p->rows, p->size.rows - of.m);
+    of.columns = fgi_least(p->columns, p->size.columns - of.n);
+    of.padded = fgi_blocks(of.columns, of.panel) * of.panel;
+    of.a.data += batch * p->a_each;
+    of.b.data += batch * p->b_each;
+    for (int64_t k = 0; k < p->size.inner; k += INNER)
+        multiply_part(p, &of, k, w, rows, wide);
+    if (p->size.inner == 0)
+        memset(w->y, 0, sizeof w->y);
+    store_rows(p, &of, p->y + batch * p->size.rows * p->size.columns * (p->y_is_half ? 2 : 4),
+               w->y);
 }
 
-static matrix operand(const fgi_ffi_buffer *buffer, bool is_transposed)
+WITH_AVX512 static void multiply_avx512(void *context, int64_t i, int index)
 {
-    const int64_t columns = buffer->dim[1];
-    return (matrix){buffer->data, is_transposed ? 1 : columns, is_transposed ? columns : 1};
+    multiply_block(context, i, index, FGI_MOST_ROWS, 2);
 }
 
-static void *run(fgi_ffi_call *call, bool transposes_a, bool transposes_b)
+WITH_AVX2 static void multiply_avx2(void *context, int64_t i, int index)
+{
+    multiply_block(context, i, index, FGI_MOST_ROWS / 2, 1);
+}
+
+static void multiply_any(void *context, int64_t i, int index)
+{
+    multiply_block(context, i, index, FGI_MOST_ROWS / 2, 1);
+}
+
+static fgi_work multiply(void)
+{
+    if (HAS_AVX512)
+        return multiply_avx512;
+    return HAS_AVX2 ? multiply_avx2 : multiply_any;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static fgi_operand operand_of(const fgi_ffi_buffer *buffer, int64_t rows, int64_t columns,
+                              bool is_transposed)
+{
+    const bool is_half = buffer->dtype == FGI_FFI_BF16;
+    return (fgi_operand){.data = buffer->data,
+                         .row = is_transposed ? 1 : columns,
+                         .column = is_transposed ? rows : 1,
+                         .is_half = is_half};
+}
+
+/* Blocks of about equal size, enough for all threads. */
+static void cut(problem *p, int threads)
+{
+    const int64_t rows = p->size.rows, columns = p->size.columns, enough = 4 * (int64_t)threads;
+    int64_t across = fgi_blocks(columns, COLUMNS), down = fgi_blocks(rows, ROWS);
+    const int64_t others = p->size.batch * across;
+    if (others * down < enough)
+        down = fgi_least(fgi_blocks(enough, others), fgi_blocks(rows, FEW_ROWS));
+    p->columns = fgi_blocks(fgi_blocks(columns, across), MOST_PANEL) * MOST_PANEL;
+    p->rows = fgi_blocks(fgi_blocks(rows, down), FGI_MOST_ROWS) * FGI_MOST_ROWS;
+    p->across = fgi_blocks(columns, p->columns);
+    p->down = fgi_blocks(rows, p->rows);
+}
+
+void *fgi_kernel_matmul(fgi_ffi_call *call)
 {
     if (fgi_ffi_is_question(call))
         return NULL;
     const fgi_ffi_buffer *const *in = call->in.buffer, *y = call->out.buffer[0];
-    const matrix a = operand(in[0], transposes_a), b = operand(in[1], transposes_b);
-    const sizes size = {y->dim[0], in[0]->dim[transposes_a ? 0 : 1], y->dim[1]};
-    (HAS_AVX2 ? multiply_avx2 : multiply_any)(&size, &a, &b, y->data);
+    const fgi_kernel_matmul_numbers *n = (const void *)fgi_ffi_numbers(call);
+    const double multiplications =
+        (double)n->batch * (double)n->rows * (double)n->inner * (double)n->columns;
+    problem p = {.size = *n,
+                 .a = operand_of(in[0], n->rows, n->inner, n->a_is_transposed != 0),
+                 .b = operand_of(in[1], n->inner, n->columns, n->b_is_transposed != 0),
+                 .y = y->data,
+                 .y_is_half = y->dtype == FGI_FFI_BF16};
+    p.a_each = n->rows * n->inner * (p.a.is_half ? 2 : 4);
+    p.b_each = n->inner * n->columns * (p.b.is_half ? 2 : 4);
+    if (fgi_ffi_count(y) == 0)
+        return NULL;
+    int threads = multiplications < 1 << 18 ? 1 : fgi_parallel_threads(call, MOST_THREADS);
+    cut(&p, threads);
+    threads = (int)fgi_least(threads, n->batch * p.across * p.down);
+    p.memory = fgi_alloc_aligned((size_t)threads * sizeof(worker));
+    if (p.memory == NULL)
+        return fgi_ffi_fail(call, "out of memory");
+    fgi_parallel(call, threads, n->batch * p.across * p.down, multiply(), &p);
+    fgi_free_aligned(p.memory);
     return NULL;
 }
-
-void *fgi_kernel_matmul(fgi_ffi_call *call) { return run(call, false, false); }
-void *fgi_kernel_matmul_bt(fgi_ffi_call *call) { return run(call, false, true); }
-void *fgi_kernel_matmul_at(fgi_ffi_call *call) { return run(call, true, false); }

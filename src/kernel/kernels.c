@@ -6,8 +6,9 @@
 
 const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_MATMUL, fgi_kernel_matmul},
-    {FGI_KERNEL_MATMUL_BT, fgi_kernel_matmul_bt},
-    {FGI_KERNEL_MATMUL_AT, fgi_kernel_matmul_at},
+    {FGI_KERNEL_MATMUL_DNNL, fgi_kernel_matmul_dnnl},
+    {FGI_KERNEL_ATTENTION, fgi_kernel_attention},
+    {FGI_KERNEL_ATTENTION_DX, fgi_kernel_attention_dx},
     {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
     {FGI_KERNEL_ADAM, fgi_kernel_adam},
     {FGI_KERNEL_CLOCK, fgi_kernel_clock},
@@ -15,7 +16,6 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_CONV, fgi_kernel_conv},
     {FGI_KERNEL_CONV_DX, fgi_kernel_conv_dx},
     {FGI_KERNEL_CONV_DK, fgi_kernel_conv_dk},
-    {FGI_KERNEL_DOT, fgi_kernel_dot},
     {FGI_KERNEL_WINOGRAD_DX, fgi_kernel_winograd_dx},
     {FGI_KERNEL_WINOGRAD_DK, fgi_kernel_winograd_dk},
 };

@@ -11,8 +11,8 @@
 
 #include "base/number.h"
 #include <fulgurite/transformer.h>
-#include "op/op.h"
-#include "trace/graph.h"
+#include "op/composite.h"
+#include "trace/lowering.h"
 
 typedef struct sizes {
     int64_t batch, queries, keys, kv_heads, group, width; /* B, T, S, K, G, D */
@@ -177,11 +177,27 @@ static const fgi_op attention_op = {.name = "attention",
                                     .rows = attention_rows,
                                     .vjp = attention_vjp};
 
+/* By a kernel of the platform, or empty. */
+static fg_tensor by_kernel(fg_tensor q, fg_tensor k, fg_tensor v, const fg_attention_options *o)
+{
+    fg_trace *trace = fg_tensor_trace(q);
+    fg_tensor out = {0};
+    if (o->alibi || o->window > 0 || o->valid.handle != 0 || o->segment.handle != 0 ||
+        o->position.handle != 0 || (o->dropout > 0 && fg_trace_training(trace)))
+        return out;
+    const fg_tensor in[] = {q, k, v, fg_full(trace, FG_F32, o->scale, FG_SCALAR)};
+    fgi_compose(o->causal ? &fgi_causal_attention_op : &fgi_attention_op, in, 4, &out);
+    return out;
+}
+
 /* softmax(scale q k' + bias) v: T[B, T, K, G, D], like q. */
 static fg_tensor attend(const sizes *s, fg_tensor q, fg_tensor query_segment, fg_tensor k,
                         fg_tensor v, const fg_attention_options *o)
 {
     fg_trace *trace = fg_tensor_trace(q);
+    const fg_tensor fused = by_kernel(q, k, v, o);
+    if (fused.handle != 0)
+        return fused;
     const fg_tensor away = distances(trace, s, o);
     fg_tensor scores = fg_mul_scalar(products(q, k), o->scale);
     const fg_type *type = fg_tensor_type(scores);

@@ -18,6 +18,10 @@ enum { FGI_NONFINITE_MOST = FG_OPERATION_INPUTS };
 extern const fgi_op fgi_nonfinite_op, fgi_nonfinite_sums_op;
 /* x T[...] -> T[...], or bf16[...] (operand.c) */
 extern const fgi_op fgi_operand_op;
+/* q T[B, T, K, G, D], k and v T[B, S, K, D], scale f32[] -> softmax(scale q k') v like q, for each
+ * of the K heads of keys and its G heads of queries, or an empty tensor if the platform has no
+ * kernel for it (attention_cpu.c). Causal: query t sees keys up to t + S - T. */
+extern const fgi_op fgi_attention_op, fgi_causal_attention_op;
 /* The tensors of a list of fgi_adam_operands -> those of fgi_adam_results (adam_update.c) */
 enum { FGI_ADAM_IN = sizeof(fgi_adam_operands) / sizeof(fg_tensor) };
 extern const fgi_op fgi_adam_op;

@@ -13,24 +13,13 @@
 #include "op/lowerings.h"
 #include "trace/trace.h"
 
-/* Above these numbers of multiplications and elements, the threads of the backend are faster; with
- * fewer rows or columns, its multiplication of a matrix by a vector. */
+/* Above these numbers of multiplications and elements, oneDNN and the threads of the backend are
+ * faster; with fewer rows or columns, the backend's multiplication of a matrix by a vector. */
 enum {
-    MOST_MULTIPLICATIONS = 1 << 18,
     LEAST_MULTIPLICATIONS = 1 << 20, /* of oneDNN */
     MOST_ELEMENTS = 1 << 17,
     LEAST_ROWS = 4
 };
-
-/* ---- matmuls --------------------------------------------------------------------------------- */
-
-/* The kernel for the contracted axes of two matrices. */
-static const char *kernel_of(const fgi_dot_attr *attr)
-{
-    static const char *const by_axes[2][2] = {{FGI_KERNEL_MATMUL_AT, NULL},
-                                              {FGI_KERNEL_MATMUL, FGI_KERNEL_MATMUL_BT}};
-    return by_axes[attr->contract[0][0]][attr->contract[1][0]];
-}
 
 /* Of one device: operands would be gathered from several. */
 static bool has_kernels(const fg_client *client)
@@ -38,37 +27,7 @@ static bool has_kernels(const fg_client *client)
     return fgi_client_has_kernels(client) && fg_client_info_of(client)->device_count == 1;
 }
 
-static bool is_small_matmul(const fgi_emit *e)
-{
-    const fgi_dot_attr *attr = e->node->attr;
-    const fg_type *a = &e->node->in[0]->type, *y = &e->node->type;
-    if (!has_kernels(e->client) || attr->batch_count != 0 || attr->contract_count != 1 ||
-        a->rank != 2 || y->rank != 2 || a->dtype != FG_F32)
-        return false;
-    const int64_t inner = a->dim[attr->contract[0][0]];
-    return kernel_of(attr) != NULL && inner <= FGI_KERNEL_INNER && y->dim[0] >= LEAST_ROWS &&
-           y->dim[1] >= LEAST_ROWS &&
-           (double)inner * (double)y->dim[0] * (double)y->dim[1] <= MOST_MULTIPLICATIONS;
-}
-
-static void emit_small_matmul(fgi_emit *e)
-{
-    const fgi_dot_attr *attr = e->node->attr;
-    const int64_t inner = e->node->in[0]->type.dim[attr->contract[0][0]];
-    fgi_emit_attributes(e, "custom_call",
-                        "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
-                        "array<i64: %" PRId64 ">}",
-                        kernel_of(attr), FGI_KERNEL_NUMBERS,
-                        2 * inner * fg_type_count(&e->node->type));
-}
-
-#define SMALL                                                                                      \
-    .platform = FGI_CPU, .rule = "small-matmul", .applies = is_small_matmul,                       \
-    .emit = emit_small_matmul
-const fgi_lowering fgi_dot_small_cpu = {.op = &fgi_dot, SMALL};
-const fgi_lowering fgi_matmul_small_cpu = {.op = &fgi_matmul, SMALL};
-
-/* ---- large matmuls: oneDNN ------------------------------------------------------------------- */
+/* ---- matmuls --------------------------------------------------------------------------------- */
 
 /* An operand as [batch, rows, columns], one of which is contracted. */
 typedef struct view {
@@ -114,27 +73,33 @@ static bool shares_of(const fgi_emit *e, const view *a, const view *b, bool has_
            (e->batch_shards == 1 || attr->batch_count > 0 || *is_sum || !a->is_transposed);
 }
 
-/* XLA's matmul of f32 is as fast; its matmul of bf16 is, unless a is transposed: the gradient of a
- * weight. */
-static bool is_faster(const fg_type *a, const fg_type *b, bool is_gradient)
+/* The kernel that is faster than the backend's, or NULL. Its matmul of bf16 is as fast as the
+ * processor, unless a is transposed: the gradient of a weight. */
+static const char *kernel_of(const fgi_emit *e, const view *a, const view *b)
 {
-    if (a->dtype != FG_BF16 || b->dtype != FG_BF16)
-        return false;
-    return fgi_kernel_half() == FGI_KERNEL_HALF_TILES ||
-           (fgi_kernel_half() == FGI_KERNEL_HALF_TWICE && is_gradient);
+    const bool is_half = e->node->in[0]->type.dtype == FG_BF16;
+    const fgi_kernel_halves half = fgi_kernel_half();
+    const double each = (double)a->batch * (double)a->free * (double)a->inner * (double)b->free;
+    const bool is_fast = half == FGI_KERNEL_HALF_TWICE || half == FGI_KERNEL_HALF_TILES;
+    if (is_half && is_fast && (half == FGI_KERNEL_HALF_TILES || a->is_transposed) &&
+        fgi_client_has_dnnl(e->client) && each >= LEAST_MULTIPLICATIONS * (double)e->batch_shards)
+        return FGI_KERNEL_MATMUL_DNNL;
+    return is_half && is_fast && !a->is_transposed ? NULL : FGI_KERNEL_MATMUL;
 }
 
-static bool is_large_matmul(const fgi_emit *e)
+static bool is_matmul(const fgi_emit *e)
 {
     const fgi_dot_attr *attr = e->node->attr;
     const fg_type *x = &e->node->in[0]->type, *k = &e->node->in[1]->type;
     bool has_rows[2], is_sum;
     view a, b;
-    return fgi_client_has_dnnl(e->client) && view_of(attr, 0, x, &a) && view_of(attr, 1, k, &b) &&
-           is_faster(x, k, a.is_transposed) && shares_of(e, &a, &b, has_rows, &is_sum) &&
-           a.free >= LEAST_ROWS && b.free >= LEAST_ROWS &&
-           (double)a.batch * (double)a.free * (double)a.inner * (double)b.free >=
-               LEAST_MULTIPLICATIONS * (double)e->batch_shards;
+    if (!view_of(attr, 0, x, &a) || !view_of(attr, 1, k, &b) || x->dtype != k->dtype ||
+        (x->dtype != FG_F32 && x->dtype != FG_BF16))
+        return false;
+    const double each = (double)a.batch * (double)a.free * (double)a.inner * (double)b.free;
+    return (has_kernels(e->client) || each >= LEAST_MULTIPLICATIONS * (double)e->batch_shards) &&
+           fgi_client_has_kernels(e->client) && shares_of(e, &a, &b, has_rows, &is_sum) &&
+           a.free >= LEAST_ROWS && b.free >= LEAST_ROWS && kernel_of(e, &a, &b) != NULL;
 }
 
 /* A device's product. */
@@ -152,13 +117,13 @@ static fgi_value call_dot(fgi_emit *e, const fgi_value *in, const fg_type *resul
         &text,
         "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = %" PRId64
         " : i64, %s = ",
-        FGI_KERNEL_DOT, FGI_KERNEL_CALL, fgi_emit_call(e), FGI_KERNEL_NUMBERS);
+        kernel_of(e, &a, &b), FGI_KERNEL_CALL, fgi_emit_call(e), FGI_KERNEL_NUMBERS);
     fgi_mlir_array(&text, sizeof numbers / sizeof numbers[0], numbers);
     fgi_buf_putc(&text, '}');
     return fgi_build_text(&e->b, result, "custom_call", &text, 2, in);
 }
 
-static void emit_large_matmul(fgi_emit *e)
+static void emit_matmul(fgi_emit *e)
 {
     const fgi_value in[] = {fgi_emit_in(e, 0), fgi_emit_in(e, 1)};
     bool has_rows[2], is_sum;
@@ -170,11 +135,10 @@ static void emit_large_matmul(fgi_emit *e)
     fgi_emit_become(e, fgi_emit_each_shard(e, &call, call_dot));
 }
 
-#define LARGE                                                                                      \
-    .platform = FGI_CPU, .rule = "matmul-kernel", .applies = is_large_matmul,                      \
-    .emit = emit_large_matmul
-const fgi_lowering fgi_dot_large_cpu = {.op = &fgi_dot, LARGE};
-const fgi_lowering fgi_matmul_large_cpu = {.op = &fgi_matmul, LARGE};
+#define MATMUL                                                                                     \
+    .platform = FGI_CPU, .rule = "matmul-kernel", .applies = is_matmul, .emit = emit_matmul
+const fgi_lowering fgi_dot_kernel_cpu = {.op = &fgi_dot, MATMUL};
+const fgi_lowering fgi_matmul_kernel_cpu = {.op = &fgi_matmul, MATMUL};
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
 

@@ -19,15 +19,13 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_conv_dk_groups_cpu,
     &fgi_conv_dk_chunks_cpu,
     /* kernels: kernels_cpu.c */
-    &fgi_dot_small_cpu,
-    &fgi_matmul_small_cpu,
-    &fgi_dot_large_cpu,
-    &fgi_matmul_large_cpu,
+    &fgi_dot_kernel_cpu,
+    &fgi_matmul_kernel_cpu,
+    &fgi_attention_cpu, /* attention_cpu.c */
+    &fgi_causal_attention_cpu,
     &fgi_nonfinite_small_cpu,
     &fgi_adam_small_cpu,
     /* contractions: dot_cpu.c */
-    &fgi_dot_swapped_cpu,
-    &fgi_matmul_swapped_cpu,
     &fgi_dot_wide_cpu,
     &fgi_matmul_wide_cpu,
     &fgi_max_pool_dx_cpu, /* pool_cpu.c */

@@ -1,26 +1,24 @@
-/* test_lowering_dot.c - matmuls with a lowering for XLA's CPU backend compute
- * the same as their default form (lowering_check.h).
+/* test_lowering_dot.c - matmuls and attention with a lowering for XLA's CPU backend
+ * compute the same as their default form (lowering_check.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include "lowering_check.h"
-#include "trace/program.h"
-
-/* ---- several devices ------------------------------------------------------------------------- */
+#include <fulgurite/transformer.h>
 
 static void matmuls_in_16_bits(void **state)
 {
-    const lowering_problem row = {.name = "bf16",
+    const lowering_problem row = {.name = "f16",
                                   .rule = "f32-matmul",
-                                  .in = {{FG_BF16, 2, {9, 20}}, {FG_BF16, 2, {20, 7}}},
+                                  .in = {{FG_F16, 2, {9, 20}}, {FG_F16, 2, {20, 7}}},
                                   .in_count = 2,
                                   .write = lowering_dot};
     (void)state;
     lowering_check(&row);
 }
 
-/* ---- matmuls with a transposed matrix -------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static size_t contraction(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
 {
@@ -46,8 +44,7 @@ static size_t linear(const lowering_problem *p, const fg_tensor *in, fg_tensor *
             .b_contract = {b_axis}                                                                 \
         }                                                                                          \
     }
-#define SWAP(label, ...)  DOT(label, "swapped-matmul", __VA_ARGS__)
-#define SMALL(label, ...) DOT(label, "small-matmul", __VA_ARGS__)
+#define KERNEL(label, ...) DOT(label, "matmul-kernel", __VA_ARGS__)
 
 /* Rows to which their rule applies, and rows to which it does not. */
 static void check_rows(const lowering_problem *rows, size_t count, lowering_problem *same,
@@ -61,91 +58,81 @@ static void check_rows(const lowering_problem *rows, size_t count, lowering_prob
     }
 }
 
-static void transposed_matrices(void **state)
+static void matmuls_by_kernels(void **state)
 {
-    const lowering_problem swapped[] = {
-        SWAP("a b'", 1, 1, {FG_F32, 2, {16, 160}}, {FG_F32, 2, {256, 160}}),
-        SWAP("one row", 1, 1, {FG_F32, 2, {1, 300}}, {FG_F32, 2, {200, 300}}),
-        SWAP("several axes", 3, 1, {FG_F32, 4, {2, 3, 5, 256}}, {FG_F32, 2, {200, 256}}),
-        {.name = "a linear layer",
-         .rule = "swapped-matmul",
-         .in = {{FG_F32, 2, {24, 256}}, {FG_F32, 2, {256, 128}}},
-         .in_count = 2,
-         .write = linear},
-    };
-    lowering_problem same[] = {
-        SWAP("a b", 1, 0, {FG_F32, 2, {16, 160}}, {FG_F32, 2, {160, 256}}),
-        SWAP("a' b'", 0, 1, {FG_F32, 2, {160, 16}}, {FG_F32, 2, {256, 160}}),
-        SWAP("a vector", 0, 1, {FG_F32, 1, {256}}, {FG_F32, 2, {200, 256}}),
-        SWAP("many rows", 1, 1, {FG_F32, 2, {200, 160}}, {FG_F32, 2, {256, 160}}),
-        SWAP("a small matrix", 1, 1, {FG_F32, 2, {4, 64}}, {FG_F32, 2, {64, 64}}),
-        SWAP("f64", 1, 1, {FG_F64, 2, {16, 160}}, {FG_F64, 2, {256, 160}}),
-    };
-    (void)state;
-    check_rows(swapped, sizeof swapped / sizeof swapped[0], same, sizeof same / sizeof same[0]);
-}
-
-/* The backend would swap the operands back if it saw the transpose next to the matmul. */
-static void transposed_matrices_stay_swapped(void **state)
-{
-    const lowering_problem p = SWAP("a b'", 1, 1, {FG_F32, 2, {16, 160}}, {FG_F32, 2, {256, 160}});
-    fg_error err = {0};
-    fg_trace *trace = NULL;
-    fg_tensor in[2], out;
-    fgi_program *program = NULL;
-    size_t dots = 0;
-    (void)state;
-    fgt_ok(fg_trace_create(lowering_client, &trace, &err));
-    for (int i = 0; i < 2; i++) {
-        fg_array *array = lowering_numbers(&p, lowering_client, i);
-        in[i] = fg_input(trace, array);
-        fg_array_release(array);
-    }
-    (void)p.write(&p, in, &out);
-    fgt_ok(fgi_program_get(trace, &out, 1, &program, &err));
-    fgi_hlo *hlo = lowering_optimized(fgi_program_executable(program));
-    for (size_t i = 0; i < hlo->module->n_computation; i++)
-        for (size_t k = 0; k < hlo->module->computation[i]->n_instruction; k++) {
-            const fgi_hlo_op *op = hlo->module->computation[i]->instruction[k];
-            if (strcmp(op->opcode, "dot") == 0) {
-                dots++;
-                assert_int_equal(op->shape->n_dimension, 2);
-                assert_int_equal(op->shape->dimension[0], 256);
-                assert_int_equal(op->shape->dimension[1], 16);
-            }
-        }
-    assert_int_equal(dots, 1);
-    fgi_hlo_free(hlo);
-    fg_trace_destroy(trace);
-}
-
-/* ---- small matmuls --------------------------------------------------------------------------- */
-
-static void small_matrices(void **state)
-{
-    const lowering_problem small[] = {
-        SMALL("small a b", 1, 0, {FG_F32, 2, {13, 31}}, {FG_F32, 2, {31, 37}}),
-        SMALL("small a b'", 1, 1, {FG_F32, 2, {11, 33}}, {FG_F32, 2, {20, 33}}),
-        SMALL("small a' b", 0, 0, {FG_F32, 2, {31, 9}}, {FG_F32, 2, {31, 48}}),
-        SMALL("few rows", 1, 0, {FG_F32, 2, {4, 512}}, {FG_F32, 2, {512, 4}}),
-        SMALL("nothing to add", 1, 0, {FG_F32, 2, {5, 0}}, {FG_F32, 2, {0, 6}}),
-        {.name = "a small layer",
-         .rule = "small-matmul",
+    const lowering_problem rows[] = {
+        KERNEL("a b", 1, 0, {FG_F32, 2, {13, 31}}, {FG_F32, 2, {31, 37}}),
+        KERNEL("a b'", 1, 1, {FG_F32, 2, {11, 33}}, {FG_F32, 2, {20, 33}}),
+        KERNEL("a' b", 0, 0, {FG_F32, 2, {31, 9}}, {FG_F32, 2, {31, 48}}),
+        KERNEL("a' b'", 0, 1, {FG_F32, 2, {16, 16}}, {FG_F32, 2, {8, 16}}),
+        KERNEL("few rows", 1, 0, {FG_F32, 2, {4, 512}}, {FG_F32, 2, {512, 4}}),
+        KERNEL("several axes", 3, 1, {FG_F32, 4, {2, 3, 5, 256}}, {FG_F32, 2, {200, 256}}),
+        KERNEL("several blocks", 1, 0, {FG_F32, 2, {390, 400}}, {FG_F32, 2, {400, 270}}),
+        {.name = "a layer",
+         .rule = "matmul-kernel",
          .in = {{FG_F32, 2, {32, 64}}, {FG_F32, 2, {64, 10}}},
          .in_count = 2,
          .write = linear},
+        {.name = "a batch",
+         .rule = "matmul-kernel",
+         .in = {{FG_F32, 3, {3, 8, 16}}, {FG_F32, 3, {3, 16, 24}}},
+         .in_count = 2,
+         .write = linear},
     };
     lowering_problem same[] = {
-        SMALL("one row", 1, 0, {FG_F32, 2, {3, 16}}, {FG_F32, 2, {16, 64}}),
-        SMALL("one column", 1, 0, {FG_F32, 2, {16, 16}}, {FG_F32, 2, {16, 3}}),
-        SMALL("a' b'", 0, 1, {FG_F32, 2, {16, 16}}, {FG_F32, 2, {8, 16}}),
-        SMALL("a batch", 2, 0, {FG_F32, 3, {2, 8, 16}}, {FG_F32, 2, {16, 8}}),
-        SMALL("long rows", 1, 0, {FG_F32, 2, {4, 513}}, {FG_F32, 2, {513, 4}}),
-        SMALL("large", 1, 0, {FG_F32, 2, {65, 64}}, {FG_F32, 2, {64, 64}}),
-        SMALL("f64", 1, 0, {FG_F64, 2, {16, 16}}, {FG_F64, 2, {16, 16}}),
+        KERNEL("one row", 1, 0, {FG_F32, 2, {3, 16}}, {FG_F32, 2, {16, 64}}),
+        KERNEL("one column", 1, 0, {FG_F32, 2, {16, 16}}, {FG_F32, 2, {16, 3}}),
+        KERNEL("a vector", 0, 1, {FG_F32, 1, {256}}, {FG_F32, 2, {200, 256}}),
+        KERNEL("nothing to add", 1, 0, {FG_F32, 2, {5, 0}}, {FG_F32, 2, {0, 6}}),
+        KERNEL("f64", 1, 0, {FG_F64, 2, {16, 16}}, {FG_F64, 2, {16, 16}}),
     };
     (void)state;
-    check_rows(small, sizeof small / sizeof small[0], same, sizeof same / sizeof same[0]);
+    check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+/* y, the gradients of sum(y y) by queries, keys and values, and those of the sum of their squares.
+ * layers: it is causal. */
+static size_t attention(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor of[] = {fg_sin(in[0]), fg_cos(in[1]), fg_sin(in[1])};
+    const fg_attention_options o = {.causal = p->layers > 0};
+    fg_tensor d[3], dd[3], sum;
+    out[0] = fg_attention(of[0], of[1], of[2], &o);
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), of, 3, d);
+    sum = fg_sum(fg_square(d[0]), 0, NULL);
+    for (int i = 1; i < 3; i++)
+        sum = fg_add(sum, fg_sum(fg_square(d[i]), 0, NULL));
+    fg_grad(sum, of, 3, dd);
+    out[1] = d[0];
+    out[2] = fg_stack((const fg_tensor[]){d[1], d[2], dd[1], dd[2]}, 4, 0);
+    out[3] = dd[0];
+    return 4;
+}
+
+#define ATTENTION(label, causal, ...)                                                              \
+    {                                                                                              \
+        .name = (label), .rule = "attention-kernel", .in = {__VA_ARGS__}, .in_count = 2,           \
+        .write = attention, .layers = (causal), .tolerance = 1e-5                                  \
+    }
+
+static void attention_by_kernels(void **state)
+{
+    const lowering_problem rows[] = {
+        ATTENTION("causal", 1, {FG_F32, 4, {2, 50, 4, 24}}, {FG_F32, 4, {2, 50, 4, 24}}),
+        ATTENTION("of all", 0, {FG_F32, 4, {3, 33, 2, 64}}, {FG_F32, 4, {3, 33, 2, 64}}),
+        ATTENTION("groups", 1, {FG_F32, 4, {1, 100, 6, 16}}, {FG_F32, 4, {1, 100, 2, 16}}),
+        ATTENTION("last queries", 1, {FG_F32, 4, {2, 20, 2, 32}}, {FG_F32, 4, {2, 130, 1, 32}}),
+    };
+    lowering_problem same[] = {
+        ATTENTION("small", 1, {FG_F32, 4, {1, 16, 2, 16}}, {FG_F32, 4, {1, 16, 2, 16}}),
+        ATTENTION("f64", 1, {FG_F64, 4, {2, 50, 4, 24}}, {FG_F64, 4, {2, 50, 4, 24}}),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        same[i].tolerance = 0;
+    check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
 }
 
 /* ---- selection of lowerings ------------------------------------------------------------------ */
@@ -158,9 +145,8 @@ static void forms_are_as_they_were(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(matmuls_in_16_bits),
-    cmocka_unit_test(transposed_matrices),
-    cmocka_unit_test(transposed_matrices_stay_swapped),
-    cmocka_unit_test(small_matrices),
+    cmocka_unit_test(matmuls_by_kernels),
+    cmocka_unit_test(attention_by_kernels),
     cmocka_unit_test(forms_are_as_they_were),
 };
 

@@ -61,66 +61,10 @@ static void end(call *c)
 
 /* ---- matmuls --------------------------------------------------------------------------------- */
 
-typedef enum form { PLAIN, B_TRANSPOSED, A_TRANSPOSED } form;
-
-static void check_matmul(form f, int64_t m, int64_t k, int64_t n)
-{
-    static void *(*const run[])(fgi_ffi_call *) = {fgi_kernel_matmul, fgi_kernel_matmul_bt,
-                                                   fgi_kernel_matmul_at};
-    call c;
-    begin(&c);
-    const float *a = add(&c, false, f == A_TRANSPOSED ? k : m, f == A_TRANSPOSED ? m : k);
-    const float *b = add(&c, false, f == B_TRANSPOSED ? n : k, f == B_TRANSPOSED ? k : n);
-    const float *y = add(&c, true, m, n);
-    assert_null(run[f](&c.frame));
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            double sum = 0, size = 0;
-            for (int64_t l = 0; l < k; l++) {
-                const double x = (double)a[f == A_TRANSPOSED ? l * m + i : i * k + l] *
-                                 (double)b[f == B_TRANSPOSED ? j * k + l : l * n + j];
-                sum += x;
-                size += fabs(x);
-            }
-            if (!(fabs((double)y[i * n + j] - sum) <= 1e-6 * size))
-                fail_msg("%d: %dx%dx%d: [%d, %d] is %g, expected %g", (int)f, (int)m, (int)k,
-                         (int)n, (int)i, (int)j, (double)y[i * n + j], sum);
-        }
-    end(&c);
-}
-
-static void matmuls_of_all_sizes(void **state)
-{
-    static const int64_t inner[] = {0, 1, 2, 7, 16, 33, FGI_KERNEL_INNER};
-    (void)state;
-    for (form f = PLAIN; f <= A_TRANSPOSED; f++)
-        for (int64_t m = 1; m <= 19; m++)
-            for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++)
-                for (int64_t n = 1; n <= 35; n += n < 18 ? 1 : 8)
-                    check_matmul(f, m, inner[k], n);
-}
-
-/* ---- convolutions ---------------------------------------------------------------------------- */
-
-/* Images of [n, h, w, from] and `to` channels; `low` and `high`: pixels of padding. By Winograd's
- * algorithm, or with a stride by oneDNN. */
-typedef struct conv {
-    int64_t n, h, w, from, to, low[2], high[2], stride;
-} conv;
-
-typedef enum which { Y, DX, DK } which;
-
-static int64_t stride_of(const conv *c) { return c->stride > 0 ? c->stride : 1; }
-
-static int64_t height_of(const conv *c)
-{
-    return (c->h + c->low[0] + c->high[0] - 3) / stride_of(c) + 1;
-}
-
-static int64_t width_of(const conv *c)
-{
-    return (c->w + c->low[1] + c->high[1] - 3) / stride_of(c) + 1;
-}
+typedef struct matmul {
+    int64_t batch, m, k, n;
+    bool a_is_transposed, b_is_transposed, is_half;
+} matmul;
 
 /* The tensor in bf16, truncated. */
 static void halve(fgi_ffi_buffer *buffer)
@@ -147,6 +91,96 @@ static double number(const fgi_ffi_buffer *buffer, int64_t i)
     bits = (uint32_t)((const uint16_t *)buffer->data)[i] << 16;
     memcpy(&value, &bits, sizeof value);
     return (double)value;
+}
+
+static void check_element(const matmul *p, const call *c, int64_t batch, int64_t i, int64_t j)
+{
+    double sum = 0, size = 0;
+    for (int64_t l = 0; l < p->k; l++) {
+        const int64_t a = p->a_is_transposed ? l * p->m + i : i * p->k + l;
+        const int64_t b = p->b_is_transposed ? j * p->k + l : l * p->n + j;
+        const double x =
+            number(&c->in[0], batch * p->m * p->k + a) * number(&c->in[1], batch * p->k * p->n + b);
+        sum += x;
+        size += fabs(x);
+    }
+    const double y = number(&c->out[0], (batch * p->m + i) * p->n + j);
+    if (!(fabs(y - sum) <= (p->is_half ? 4e-3 * fabs(sum) : 0) + 1e-6 * size))
+        fail_msg("%d: %dx%dx%d, %d %d: [%d, %d] is %g, expected %g", (int)p->batch, (int)p->m,
+                 (int)p->k, (int)p->n, (int)p->a_is_transposed, (int)p->b_is_transposed, (int)i,
+                 (int)j, y, sum);
+}
+
+static void check_matmul(const matmul *p)
+{
+    const fgi_kernel_matmul_numbers numbers = {.batch = p->batch,
+                                               .rows = p->m,
+                                               .inner = p->k,
+                                               .columns = p->n,
+                                               .a_is_transposed = p->a_is_transposed,
+                                               .b_is_transposed = p->b_is_transposed};
+    const fgi_ffi_array array = {.count = sizeof numbers / sizeof(int64_t), .data = &numbers};
+    const void *const value = &array;
+    call c;
+    begin(&c);
+    c.frame.attributes = (fgi_ffi_attributes){.count = 1, .value = &value};
+    (void)add(&c, false, p->batch * p->m, p->k);
+    (void)add(&c, false, p->batch * p->k, p->n);
+    (void)add(&c, true, p->batch * p->m, p->n);
+    for (int i = 0; i < 3 && p->is_half; i++)
+        halve(i < 2 ? &c.in[i] : &c.out[0]);
+    assert_null(fgi_kernel_matmul(&c.frame));
+    for (int64_t i = 0; i < p->batch * p->m; i++)
+        for (int64_t j = 0; j < p->n; j++)
+            check_element(p, &c, i / p->m, i % p->m, j);
+    end(&c);
+}
+
+static void matmuls_of_all_sizes(void **state)
+{
+    static const int64_t inner[] = {0, 1, 2, 7, 16, 33, 130};
+    (void)state;
+    for (int form = 0; form < 8; form++)
+        for (int64_t m = 1; m <= 19; m++)
+            for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++)
+                for (int64_t n = 1; n <= 35; n += n < 18 ? 1 : 8)
+                    check_matmul(&(matmul){1, m, inner[k], n, (form & 1) != 0, (form & 2) != 0,
+                                           (form & 4) != 0});
+}
+
+/* Of several blocks, and of several matrices. */
+static void matmuls_in_blocks(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 8; form++) {
+        const bool a = (form & 1) != 0, b = (form & 2) != 0, is_half = (form & 4) != 0;
+        check_matmul(&(matmul){1, 401, 20, 11, a, b, is_half});
+        check_matmul(&(matmul){1, 13, 20, 275, a, b, is_half});
+        check_matmul(&(matmul){1, 30, 801, 40, a, b, is_half});
+        check_matmul(&(matmul){3, 14, 19, 37, a, b, is_half});
+    }
+}
+
+/* ---- convolutions ---------------------------------------------------------------------------- */
+
+/* Images of [n, h, w, from] and `to` channels; `low` and `high`: pixels of padding. By Winograd's
+ * algorithm, or with a stride by oneDNN. */
+typedef struct conv {
+    int64_t n, h, w, from, to, low[2], high[2], stride;
+} conv;
+
+typedef enum which { Y, DX, DK } which;
+
+static int64_t stride_of(const conv *c) { return c->stride > 0 ? c->stride : 1; }
+
+static int64_t height_of(const conv *c)
+{
+    return (c->h + c->low[0] + c->high[0] - 3) / stride_of(c) + 1;
+}
+
+static int64_t width_of(const conv *c)
+{
+    return (c->w + c->low[1] + c->high[1] - 3) / stride_of(c) + 1;
 }
 
 /* Adds the products of all taps, in double precision: to y, x or k. */
@@ -396,9 +430,10 @@ static void errors_begin_with_the_call(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmuls_of_all_sizes),     cmocka_unit_test(convolutions),
-        cmocka_unit_test(convolutions_by_onednn),   cmocka_unit_test(every_element_is_seen),
-        cmocka_unit_test(adam_moves_every_element), cmocka_unit_test(errors_begin_with_the_call),
+        cmocka_unit_test(matmuls_of_all_sizes),  cmocka_unit_test(matmuls_in_blocks),
+        cmocka_unit_test(convolutions),          cmocka_unit_test(convolutions_by_onednn),
+        cmocka_unit_test(every_element_is_seen), cmocka_unit_test(adam_moves_every_element),
+        cmocka_unit_test(errors_begin_with_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -836,7 +836,7 @@ static void library_calls_are_matmuls(void **state)
                 {"__cudnn$convForward", FGI_HLO_CONV},
                 {"__cudnn$convBackwardFilter", FGI_HLO_CONV},
                 {"__cudnn$fmhaSoftmax", FGI_HLO_NONE},
-                {FGI_KERNEL_MATMUL_AT, FGI_HLO_DOT},
+                {FGI_KERNEL_MATMUL, FGI_HLO_DOT},
                 {FGI_KERNEL_WINOGRAD_DK, FGI_HLO_CONV},
                 {FGI_KERNEL_ADAM, FGI_HLO_NONE},
                 {"Sharding", FGI_HLO_NONE},
