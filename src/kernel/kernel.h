@@ -38,6 +38,10 @@ typedef struct fgi_kernel_attention_numbers {
     int64_t flops, batch, queries, keys, kv_heads, group, width, is_causal;
 } fgi_kernel_attention_numbers;
 
+/* GELU, exact and by tanh, f32 or bf16: x -> y; (x, dy) -> dx. */
+#define FGI_KERNEL_GELU      FGI_KERNEL_PREFIX "gelu.1"
+#define FGI_KERNEL_GELU_TANH FGI_KERNEL_PREFIX "gelu_tanh.1"
+
 /* Any number of tensors -> f32[]: 0 if all elements are finite, else NaN. */
 #define FGI_KERNEL_NONFINITE "fulgurite.nonfinite.1"
 
@@ -135,6 +139,8 @@ extern const size_t fgi_kernel_count;
 void *fgi_kernel_matmul(fgi_ffi_call *call);
 void *fgi_kernel_attention(fgi_ffi_call *call);
 void *fgi_kernel_attention_dx(fgi_ffi_call *call);
+void *fgi_kernel_gelu(fgi_ffi_call *call);
+void *fgi_kernel_gelu_tanh(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);

@@ -51,33 +51,6 @@ typedef struct worker {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* x stays in the lanes whose bits are set, and becomes y in the others. */
-INLINED void keep(const fgi_wide_bits *which, fgi_wide *x, float y)
-{
-    const fgi_wide all = (fgi_wide){0} + y;
-    *x = (fgi_wide)((*which & (fgi_wide_bits)*x) | (~*which & (fgi_wide_bits)all));
-}
-
-/* e^x for x at most 0: 2^n e^f, with |f| at most log(2) / 2, e^f by its Taylor series. 0: e^-87 and
- * below. */
-INLINED void exponential(fgi_wide *x)
-{
-    const float to_integer = 12582912; /* 1.5 * 2^23: the sum is rounded to an integer */
-    const fgi_wide_bits is_small = (fgi_wide_bits)(*x < -86.f), is_large = ~is_small;
-    keep(&is_large, x, 0);
-    const fgi_wide moved = *x * 1.44269504f + to_integer, n = moved - to_integer;
-    const fgi_wide f = *x - n * 0.693359375f - n * -2.12194440e-4f;
-    fgi_wide sum = f * (1.f / 5040) + 1.f / 720;
-    sum = sum * f + 1.f / 120;
-    sum = sum * f + 1.f / 24;
-    sum = sum * f + 1.f / 6;
-    sum = sum * f + .5f;
-    sum = sum * f + 1;
-    sum = sum * f + 1;
-    *x = (fgi_wide)((fgi_wide_bits)sum + ((fgi_wide_bits)moved << 23));
-    keep(&is_large, x, 0);
-}
-
 INLINED fgi_wide *vectors(float *at) { return (fgi_wide *)(void *)at; }
 
 /* Bits of the lanes whose number from `first` is below `count`. */
@@ -103,7 +76,7 @@ INLINED float largest(float *x, int64_t count)
         fgi_wide here = *vectors(x + i);
         fgi_wide_bits is_seen;
         find_below(i, count, &is_seen);
-        keep(&is_seen, &here, -INFINITY);
+        fgi_keep(&is_seen, &here, -INFINITY);
         const fgi_wide_bits is_more = (fgi_wide_bits)(here > most);
         most = (fgi_wide)((is_more & (fgi_wide_bits)here) | (~is_more & (fgi_wide_bits)most));
     }
@@ -210,8 +183,8 @@ INLINED float exponentials(float *score, int64_t count, int64_t padded, float sc
         fgi_wide x = *vectors(score + i) * scale - by;
         fgi_wide_bits is_seen;
         find_below(i, count, &is_seen);
-        exponential(&x);
-        keep(&is_seen, &x, 0);
+        fgi_exp(&x);
+        fgi_keep(&is_seen, &x, 0);
         *vectors(score + i) = x;
         sum += x;
     }

@@ -9,6 +9,8 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_MATMUL_DNNL, fgi_kernel_matmul_dnnl},
     {FGI_KERNEL_ATTENTION, fgi_kernel_attention},
     {FGI_KERNEL_ATTENTION_DX, fgi_kernel_attention_dx},
+    {FGI_KERNEL_GELU, fgi_kernel_gelu},
+    {FGI_KERNEL_GELU_TANH, fgi_kernel_gelu_tanh},
     {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
     {FGI_KERNEL_ADAM, fgi_kernel_adam},
     {FGI_KERNEL_CLOCK, fgi_kernel_clock},

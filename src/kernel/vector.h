@@ -52,4 +52,31 @@ INLINED void fgi_store(char *to, const fgi_wide *from, bool is_half)
         *(fgi_wide *)(void *)to = *from;
 }
 
+/* x stays in the lanes whose bits are set, and becomes y in the others. */
+INLINED void fgi_keep(const fgi_wide_bits *which, fgi_wide *x, float y)
+{
+    const fgi_wide all = (fgi_wide){0} + y;
+    *x = (fgi_wide)((*which & (fgi_wide_bits)*x) | (~*which & (fgi_wide_bits)all));
+}
+
+/* e^x for x at most 0, or a little more: 2^n e^f, with |f| at most log(2) / 2, e^f by its Taylor series. 0: e^-87 and
+ * below. */
+INLINED void fgi_exp(fgi_wide *x)
+{
+    const float to_integer = 12582912; /* 1.5 * 2^23: the sum is rounded to an integer */
+    const fgi_wide_bits is_small = (fgi_wide_bits)(*x < -86.f), is_large = ~is_small;
+    fgi_keep(&is_large, x, 0);
+    const fgi_wide moved = *x * 1.44269504f + to_integer, n = moved - to_integer;
+    const fgi_wide f = *x - n * 0.693359375f - n * -2.12194440e-4f;
+    fgi_wide sum = f * (1.f / 5040) + 1.f / 720;
+    sum = sum * f + 1.f / 120;
+    sum = sum * f + 1.f / 24;
+    sum = sum * f + 1.f / 6;
+    sum = sum * f + .5f;
+    sum = sum * f + 1;
+    sum = sum * f + 1;
+    *x = (fgi_wide)((fgi_wide_bits)sum + ((fgi_wide_bits)moved << 23));
+    fgi_keep(&is_large, x, 0);
+}
+
 #endif

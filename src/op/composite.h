@@ -18,6 +18,8 @@ enum { FGI_NONFINITE_MOST = FG_OPERATION_INPUTS };
 extern const fgi_op fgi_nonfinite_op, fgi_nonfinite_sums_op;
 /* x T[...] -> T[...], or bf16[...] (operand.c) */
 extern const fgi_op fgi_operand_op;
+/* x T[...] -> T[...] (elementwise.c) */
+extern const fgi_op fgi_gelu_op, fgi_gelu_tanh_op;
 /* q T[B, T, K, G, D], k and v T[B, S, K, D], scale f32[] -> softmax(scale q k') v like q, for each
  * of the K heads of keys and its G heads of queries, or an empty tensor if the platform has no
  * kernel for it (attention_cpu.c). Causal: query t sees keys up to t + S - T. */

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "op/op.h"
+#include "op/composite.h"
+#include "trace/lowering.h"
 
 /* ---- one operand ----------------------------------------------------------------------------- */
 
@@ -197,10 +198,38 @@ bool fgi_expects_float(fg_tensor a, const char *op)
 /* x (1 + f(scale x)) / 2 */
 #define GATED(f, scaled) fg_mul(fg_mul_scalar(x, 0.5), fg_add_scalar(f(scaled), 1))
 
-ACTIVATION(gelu, GATED(fg_erf, fg_mul_scalar(x, 0.70710678118654752)))
-ACTIVATION(gelu_tanh,
-           GATED(fg_tanh, fg_mul(fg_mul_scalar(x, 0.79788456080286536),
-                                 fg_add_scalar(fg_mul_scalar(fg_square(x), 0.044715), 1))))
+static void gelu(const fg_tensor *in, int count, fg_tensor *out)
+{
+    const fg_tensor x = fgi_upcast(*in);
+    (void)count;
+    *out =
+        fg_cast(GATED(fg_erf, fg_mul_scalar(x, 0.70710678118654752)), fg_tensor_type(*in)->dtype);
+}
+
+static void gelu_tanh(const fg_tensor *in, int count, fg_tensor *out)
+{
+    const fg_tensor x = fgi_upcast(*in);
+    const fg_tensor cubic = fg_add_scalar(fg_mul_scalar(fg_square(x), 0.044715), 1);
+    (void)count;
+    *out = fg_cast(GATED(fg_tanh, fg_mul(fg_mul_scalar(x, 0.79788456080286536), cubic)),
+                   fg_tensor_type(*in)->dtype);
+}
+
+const fgi_op fgi_gelu_op = {.name = "gelu", .compose = gelu};
+const fgi_op fgi_gelu_tanh_op = {.name = "gelu_tanh", .compose = gelu_tanh};
+
+static fg_tensor composed(const fgi_op *op, fg_tensor a)
+{
+    if (!fgi_expects_float(a, op->name))
+        return fgi_poison(fg_tensor_trace(a));
+    fgi_compose(op, &a, 1, &a);
+    return a;
+}
+
+fg_tensor fg_gelu(fg_tensor a) { return composed(&fgi_gelu_op, a); }
+
+fg_tensor fg_gelu_tanh(fg_tensor a) { return composed(&fgi_gelu_tanh_op, a); }
+
 ACTIVATION(silu, fg_mul(x, fg_sigmoid(x)))
 ACTIVATION(softplus, FGI_APPLY1(softplus_op, x))
 ACTIVATION(mish, fg_mul(x, fg_tanh(FGI_APPLY1(softplus_op, x))))

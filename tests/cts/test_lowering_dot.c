@@ -1,4 +1,4 @@
-/* test_lowering_dot.c - matmuls and attention with a lowering for XLA's CPU backend
+/* test_lowering_dot.c - matmuls, attention and GELU with a lowering for XLA's CPU backend
  * compute the same as their default form (lowering_check.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -135,6 +135,32 @@ static void attention_by_kernels(void **state)
     check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
 }
 
+/* ---- GELU ------------------------------------------------------------------------------------ */
+
+/* y, dx of sum(y y), and the gradient of sum(dx dx). layers: by tanh. */
+static size_t gelu(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor x = fg_mul(in[0], fg_cos(in[1]));
+    out[0] = p->layers > 0 ? fg_gelu_tanh(x) : fg_gelu(x);
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), &x, 1, &out[1]);
+    fg_grad(fg_sum(fg_square(out[1]), 0, NULL), &x, 1, &out[2]);
+    return 3;
+}
+
+#define GELU(label, tanh, ...)                                                                     \
+    {                                                                                              \
+        .name = (label), .rule = "gelu-kernel", .in = {__VA_ARGS__, __VA_ARGS__}, .in_count = 2,   \
+        .write = gelu, .layers = (tanh), .tolerance = 1e-6                                         \
+    }
+
+static void gelu_by_kernels(void **state)
+{
+    const lowering_problem rows[] = {GELU("gelu", 0, {FG_F32, 2, {129, 257}}),
+                                     GELU("gelu_tanh", 1, {FG_F32, 2, {129, 257}})};
+    (void)state;
+    check_rows(rows, sizeof rows / sizeof rows[0], NULL, 0);
+}
+
 /* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
@@ -144,9 +170,8 @@ static void forms_are_as_they_were(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(matmuls_in_16_bits),
-    cmocka_unit_test(matmuls_by_kernels),
-    cmocka_unit_test(attention_by_kernels),
+    cmocka_unit_test(matmuls_in_16_bits),     cmocka_unit_test(matmuls_by_kernels),
+    cmocka_unit_test(attention_by_kernels),   cmocka_unit_test(gelu_by_kernels),
     cmocka_unit_test(forms_are_as_they_were),
 };
 
