@@ -142,8 +142,8 @@ static int sum_of(const int *by_dtype)
     return sum;
 }
 
-/* The optimized program. XLA's CPU backend computes f16, bf16 convolutions and the three weight
- * gradients in f32, from rounded operands. */
+/* The optimized program. XLA's CPU backend computes f16, bf16 convolutions and, without kernels, the
+ * three weight gradients in f32, from rounded operands. */
 static void check_compiled(const promise *want, const fgi_executable *executable)
 {
     fg_error err = {0};
@@ -165,7 +165,7 @@ static void check_compiled(const promise *want, const fgi_executable *executable
         assert_int_equal(count.dots[want->matmul], dots);
         assert_int_equal(count.convs[want->matmul], convs);
     } else if (want->matmul == FG_BF16) {
-        assert_int_equal(count.dots[FG_BF16], dots - 3);
+        assert_in_range(count.dots[FG_BF16], dots - 3, dots);
     }
 }
 
