@@ -15,8 +15,8 @@
 enum {
     ROWS = 32 * FGI_MOST_ROWS,
     FEW_ROWS = 4 * FGI_MOST_ROWS,
-    COLUMNS = 128,
-    INNER = 384,
+    COLUMNS = 256,
+    INNER = 256,
     MOST_PANEL = FGI_MOST_WIDE * FGI_WIDE,
     MOST_THREADS = 64
 };
@@ -41,14 +41,16 @@ typedef struct worker {
 /* A block of y: rows from m, columns from n. */
 typedef struct block {
     fgi_operand a, b;
+    char *y;
     int64_t m, rows, n, columns, panel, padded; /* padded: columns in panels */
+    int64_t direct;                             /* columns that are written to y at once */
 } block;
 
 #define VARIANT int rows, int wide
 
 /* Increases rows from m of the block by the product over inner numbers from k. */
-INLINED void multiply_strip(const block *of, int64_t m, int64_t count, int64_t k, int64_t inner,
-                            worker *w, bool a_is_transposed, bool is_half, VARIANT)
+INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_t count, int64_t k,
+                            int64_t inner, worker *w, bool a_is_transposed, bool is_half, VARIANT)
 {
     const int64_t size = is_half ? 2 : 4;
     const char *from = of->a.data + ((of->m + m) * of->a.row + k * of->a.column) * size;
@@ -62,12 +64,14 @@ INLINED void multiply_strip(const block *of, int64_t m, int64_t count, int64_t k
     else
         fgi_pack_transposed(from, is_half, of->a.row * size, count, inner, w->a, FGI_WIDE);
     for (int64_t c = 0; c < of->padded; c += of->panel) {
+        const bool is_direct = c < of->direct;
+        float *y = (float *)(void *)of->y + (of->m + m) * p->size.columns + of->n + c;
         const fgi_block_matmul matmul = {.rows = count,
                                          .inner = inner,
                                          .a = {w->a, 1, FGI_WIDE},
                                          .b = {w->b + c * inner, wide * FGI_WIDE, 1},
-                                         .y = w->y + m * of->padded + c,
-                                         .y_row = of->padded,
+                                         .y = is_direct ? y : w->y + m * of->padded + c,
+                                         .y_row = is_direct ? p->size.columns : of->padded,
                                          .adds = k > 0};
         fgi_multiply_panel(&matmul, rows, wide);
     }
@@ -86,26 +90,25 @@ INLINED void multiply_part(const problem *p, const block *of, int64_t k, worker 
     for (int64_t m = 0; m < of->rows; m += rows) {
         const int64_t count = fgi_least(rows, of->rows - m);
         if (p->size.a_is_transposed)
-            multiply_strip(of, m, count, k, inner, w, true, of->a.is_half, rows, wide);
+            multiply_strip(p, of, m, count, k, inner, w, true, of->a.is_half, rows, wide);
         else
-            multiply_strip(of, m, count, k, inner, w, false, of->a.is_half, rows, wide);
+            multiply_strip(p, of, m, count, k, inner, w, false, of->a.is_half, rows, wide);
     }
 }
 
-INLINED void store_rows(const problem *p, const block *of, char *to, const float *from)
+INLINED void store_rows(const problem *p, const block *of, const float *from)
 {
     const int64_t size = p->y_is_half ? 2 : 4;
-    for (int64_t m = 0; m < of->rows; m++, from += of->padded) {
-        char *y = to + ((of->m + m) * p->size.columns + of->n) * size;
-        int64_t c = 0;
-        for (; p->y_is_half && c + FGI_WIDE <= of->columns; c += FGI_WIDE)
-            fgi_store(y + c * size, (const fgi_wide *)(const void *)(from + c), true);
-        if (c < of->columns && p->y_is_half) {
-            fgi_wide_halves rest;
-            fgi_store((char *)&rest, (const fgi_wide *)(const void *)(from + c), true);
-            memcpy(y + c * size, &rest, (size_t)((of->columns - c) * size));
-        } else if (!p->y_is_half)
-            memcpy(y, from, (size_t)(of->columns * size));
+    for (int64_t m = 0; m < of->rows && of->direct < of->columns; m++, from += of->padded) {
+        char *y = of->y + ((of->m + m) * p->size.columns + of->n) * size;
+        for (int64_t c = of->direct; c < of->columns; c += FGI_WIDE) {
+            char whole[FGI_WIDE * sizeof(float)];
+            fgi_store(whole, (const fgi_wide *)(const void *)(from + c), p->y_is_half);
+            if (c + FGI_WIDE <= of->columns)
+                memcpy(y + c * size, whole, (size_t)(FGI_WIDE * size));
+            else
+                memcpy(y + c * size, whole, (size_t)((of->columns - c) * size));
+        }
     }
 }
 
@@ -114,19 +117,21 @@ INLINED void multiply_block(void *context, int64_t i, int index, VARIANT)
     const problem *p = context;
     worker *w = (worker *)(void *)p->memory + index;
     const int64_t batch = i / (p->across * p->down), at = i % (p->across * p->down);
-    block of = {.a = p->a, .b = p->b, .panel = wide * FGI_WIDE};
+    const int64_t matrix = p->size.rows * p->size.columns * (p->y_is_half ? 2 : 4);
+    block of = {.a = p->a, .b = p->b, .y = p->y + batch * matrix, .panel = wide * FGI_WIDE};
     of.m = at / p->across * p->rows, of.n = at % p->across * p->columns;
     of.rows = fgi_least(p->rows, p->size.rows - of.m);
     of.columns = fgi_least(p->columns, p->size.columns - of.n);
     of.padded = fgi_blocks(of.columns, of.panel) * of.panel;
+    if (!p->y_is_half && p->size.inner > 0)
+        of.direct = of.columns / of.panel * of.panel;
     of.a.data += batch * p->a_each;
     of.b.data += batch * p->b_each;
     for (int64_t k = 0; k < p->size.inner; k += INNER)
         multiply_part(p, &of, k, w, rows, wide);
     if (p->size.inner == 0)
         memset(w->y, 0, sizeof w->y);
-    store_rows(p, &of, p->y + batch * p->size.rows * p->size.columns * (p->y_is_half ? 2 : 4),
-               w->y);
+    store_rows(p, &of, w->y);
 }
 
 WITH_AVX512 static void multiply_avx512(void *context, int64_t i, int index)

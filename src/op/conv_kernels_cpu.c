@@ -1,5 +1,5 @@
 /* conv_kernels_cpu.c - convolutions and their gradients by kernels (src/kernel): Winograd's
- * algorithm for 3 x 3 kernels, and oneDNN. The limits are those of bench/kernel_bench.c.
+ * algorithm for 3 x 3 kernels, matmuls for 1 x 1, and oneDNN. The limits are those of bench/kernel_bench.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -78,6 +78,13 @@ static int64_t multiplications(const types *t)
     return fg_type_count(&t->y) * (fg_type_count(&t->k) / t->k.dim[t->k.rank - 1]);
 }
 
+/* bf16, by oneDNN. */
+static bool is_faster_in_tiles(const fgi_emit *e, const types *t)
+{
+    return t->x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_TILES &&
+           fgi_client_has_dnnl(e->client);
+}
+
 /* ---- Winograd's algorithm -------------------------------------------------------------------- */
 
 /* Whether tiles of these images consist of more than half of pixels. */
@@ -95,8 +102,7 @@ static bool is_winograd(const fgi_emit *e)
         types_of(e->node->op, e->node->in[0]->type, e->node->in[1]->type, e->node->type);
     const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
     if (!has_kernel(e, &t) || !fgi_kernel_winograd_runs() || attr->rank != 2 || attr->groups != 1 ||
-        (t.x.dtype == FG_BF16 && fgi_kernel_half() == FGI_KERNEL_HALF_TILES &&
-         fgi_client_has_dnnl(e->client)))
+        is_faster_in_tiles(e, &t))
         return false;
     for (int i = 0; i < 2; i++)
         if (attr->k_size[i] != 3 || attr->stride[i] != 1 || attr->dilation[i] != 1)
@@ -129,6 +135,48 @@ static void emit_winograd(fgi_emit *e) { emit_calls(e, call_winograd); }
 const fgi_lowering fgi_conv_winograd_cpu = {.op = &fgi_conv, WINOGRAD};
 const fgi_lowering fgi_conv_dx_winograd_cpu = {.op = &fgi_conv_dx, WINOGRAD};
 const fgi_lowering fgi_conv_dk_winograd_cpu = {.op = &fgi_conv_dk, WINOGRAD};
+
+/* ---- one pixel: matmuls ---------------------------------------------------------------------- */
+
+static bool is_matmul(const fgi_emit *e)
+{
+    const fgi_conv_attr *attr = e->node->attr;
+    const types t =
+        types_of(e->node->op, e->node->in[0]->type, e->node->in[1]->type, e->node->type);
+    if (!has_kernel(e, &t) || attr->groups != 1 || is_faster_in_tiles(e, &t) ||
+        multiplications(&t) < LEAST_MULTIPLICATIONS)
+        return false;
+    for (int i = 0; i < attr->dims; i++)
+        if (attr->k_size[i] != 1 || attr->stride[i] != 1 || attr->low[i] != 0 ||
+            attr->high[i] != 0)
+            return false;
+    return true;
+}
+
+/* All pixels are rows: y = x k, dx = dy k', dk = x' dy. */
+static fgi_value call_matmul(fgi_emit *e, const fgi_value *in, const fg_type *result)
+{
+    const fgi_op *op = e->node->op;
+    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
+    const int64_t pixels = fg_type_count(&t.x) / from, flops = 2 * multiplications(&t);
+    const bool is_dx = op == &fgi_conv_dx, is_dk = op == &fgi_conv_dk;
+    fgi_buf numbers = {0};
+    fgi_buf_printf(&numbers, "%" PRId64 ", 1, %" PRId64 ", %" PRId64 ", %" PRId64 ", %d, %d", flops,
+                   is_dk ? from : pixels,
+                   is_dk   ? pixels
+                   : is_dx ? to
+                           : from,
+                   is_dx ? from : to, is_dk, is_dx);
+    return call_kernel(e, FGI_KERNEL_MATMUL, in, result, 0, &numbers);
+}
+
+static void emit_matmul(fgi_emit *e) { emit_calls(e, call_matmul); }
+
+#define MATMUL .platform = FGI_CPU, .rule = "conv-kernel", .applies = is_matmul, .emit = emit_matmul
+const fgi_lowering fgi_conv_matmul_cpu = {.op = &fgi_conv, MATMUL};
+const fgi_lowering fgi_conv_dx_matmul_cpu = {.op = &fgi_conv_dx, MATMUL};
+const fgi_lowering fgi_conv_dk_matmul_cpu = {.op = &fgi_conv_dk, MATMUL};
 
 /* ---- oneDNN ---------------------------------------------------------------------------------- */
 

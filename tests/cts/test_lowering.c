@@ -193,6 +193,19 @@ static size_t conv_of_any_rank(const lowering_problem *p, const fg_tensor *in, f
         }                                                                                          \
     }
 
+/* 1 x 1: matmuls. The numbers are integers. */
+static void kernels_of_one_pixel(void **state)
+{
+    const lowering_problem rows[] = {
+        DNNL("one line", FG_F32, 0, 3, SIZE(40, 60, 24), SIZE(1, 24, 40), .stride = 1),
+        DNNL("one pixel", FG_F32, 0, 4, SIZE(8, 20, 17, 33), SIZE(1, 1, 33, 31), .stride = 1),
+        DNNL("one voxel", FG_F32, 0, 5, SIZE(4, 10, 8, 9, 32), SIZE(1, 1, 1, 32, 24), .stride = 1),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        lowering_check(&rows[i]);
+}
+
 static void kernels_of_onednn(void **state)
 {
     const lowering_problem rows[] = {
@@ -499,6 +512,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(grouped_kernels),
     cmocka_unit_test(chunks_of_the_batch),
     cmocka_unit_test(kernels_of_three_by_three),
+    cmocka_unit_test(kernels_of_one_pixel),
     cmocka_unit_test(kernels_of_onednn),
     cmocka_unit_test(gradients_of_max_pooling),
     cmocka_unit_test(sums_in_stages),
