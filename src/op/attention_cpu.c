@@ -2,6 +2,8 @@
  * step of a GPT writes and reads each of its f32[B, heads, T, T] a dozen times otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
 #include "hlo/mlir.h"
 #include "kernel/kernel.h"
 #include "op/composite.h"
@@ -71,8 +73,10 @@ static void emit(fgi_emit *e)
     for (int i = 0; i < (is_forward ? 2 : 3); i++)
         out[i] = fgi_emit_result_at(e, i);
     fgi_buf_printf(&text,
-                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = ",
-                   is_forward ? FGI_KERNEL_ATTENTION : FGI_KERNEL_ATTENTION_DX, FGI_KERNEL_NUMBERS);
+                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
+                   "%" PRId64 " : i64, %s = ",
+                   is_forward ? FGI_KERNEL_ATTENTION : FGI_KERNEL_ATTENTION_DX, FGI_KERNEL_CALL,
+                   fgi_emit_call(e), FGI_KERNEL_NUMBERS);
     fgi_mlir_array(&text, sizeof numbers / sizeof(int64_t), (const int64_t *)&numbers);
     fgi_buf_putc(&text, '}');
     if (text.failed)

@@ -167,8 +167,9 @@ static void a_bench_names_layers_and_lines(void **state)
         assert_true(number(conv, "calls") == 1 && number(conv, "gflops") > 0);
         assert_string_equal(json_string_value(json_object_get(conv, "kind")), "convolutions");
     }
-    assert_string_equal(json_string_value(json_object_get(row_of(root, "dot", "fc2"), "kind")),
-                        "matmuls");
+    assert_string_equal(
+        json_string_value(json_object_get(row_of(root, "fulgurite.matmul.2", "fc2"), "kind")),
+        "matmuls");
     assert_string_equal(
         json_string_value(json_object_get(row_of(root, "fulgurite.adam.1", "optimizer"), "kind")),
         "optimizer");

@@ -430,9 +430,12 @@ static void errors_begin_with_the_call(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmuls_of_all_sizes),  cmocka_unit_test(matmuls_in_blocks),
-        cmocka_unit_test(convolutions),          cmocka_unit_test(convolutions_by_onednn),
-        cmocka_unit_test(every_element_is_seen), cmocka_unit_test(adam_moves_every_element),
+        cmocka_unit_test(matmuls_of_all_sizes),
+        cmocka_unit_test(matmuls_in_blocks),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(convolutions_by_onednn),
+        cmocka_unit_test(every_element_is_seen),
+        cmocka_unit_test(adam_moves_every_element),
         cmocka_unit_test(errors_begin_with_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
