@@ -30,8 +30,8 @@ typedef struct fgi_kernel_matmul_numbers {
 /* o = softmax(scale q k') v of queries T[B, queries, heads, D] and keys T[B, keys, kv_heads, D],
  * f32 or bf16, each head of keys for `group` heads of queries; causal: a query sees no later keys,
  * of which the last are the queries' own. (q, k, v, scale f32[]) -> (o, f32[B, heads, queries]:
- * the logarithm of the sum of exponentials); (q, k, v, scale, o, it, do) -> (dq, dk, dv). FGI_KERNEL_NUMBERS: those of
- * the struct. queries is at most keys. */
+ * the logarithm of the sum of exponentials); (q, k, v, scale, o, it, do) -> (dq, dk, dv).
+ * FGI_KERNEL_NUMBERS: those of the struct. queries is at most keys. */
 #define FGI_KERNEL_ATTENTION    FGI_KERNEL_PREFIX "attention.1"
 #define FGI_KERNEL_ATTENTION_DX FGI_KERNEL_PREFIX "attention_dx.1"
 typedef struct fgi_kernel_attention_numbers {

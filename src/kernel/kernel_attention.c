@@ -119,6 +119,7 @@ INLINED void pack(const problem *p, const fgi_operand *of, int64_t inner, int64_
     }
 }
 
+/* NOLINTBEGIN(readability-non-const-parameter): y is written */
 /* y [count, columns] = a [count, inner] b, or is increased by it; b in panels of `high` rows, y in
  * rows of `stride`. */
 INLINED void multiply(const problem *p, int64_t count, int64_t inner, int64_t columns, fgi_matrix a,
@@ -135,6 +136,7 @@ INLINED void multiply(const problem *p, int64_t count, int64_t inner, int64_t co
         fgi_multiply_panel(&matmul, rows, wide);
     }
 }
+/* NOLINTEND(readability-non-const-parameter) */
 
 /* Rows [count, D] times a matrix [D, keys] in panels: up to `keys` columns of y. */
 INLINED void by_keys(const problem *p, const worker *w, const fgi_operand *from, int64_t count,

@@ -1,5 +1,5 @@
-/* kernel_gelu.c - GELU and its gradient, each in one pass. The backend writes the function that both
- * have in common (erf, tanh) to memory, and reads it twice.
+/* kernel_gelu.c - GELU and its gradient, each in one pass. The backend writes the function that
+ * both have in common (erf, tanh) to memory, and reads it twice.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -59,8 +59,8 @@ INLINED void fgi_keep(const fgi_wide_bits *which, fgi_wide *x, float y)
     *x = (fgi_wide)((*which & (fgi_wide_bits)*x) | (~*which & (fgi_wide_bits)all));
 }
 
-/* e^x for x at most 0, or a little more: 2^n e^f, with |f| at most log(2) / 2, e^f by its Taylor series. 0: e^-87 and
- * below. */
+/* e^x for x at most 0, or a little more: 2^n e^f, with |f| at most log(2) / 2, e^f by its Taylor
+ * series. Below e^-86 it is 0. */
 INLINED void fgi_exp(fgi_wide *x)
 {
     const float to_integer = 12582912; /* 1.5 * 2^23: the sum is rounded to an integer */

@@ -1,5 +1,6 @@
 /* conv_kernels_cpu.c - convolutions and their gradients by kernels (src/kernel): Winograd's
- * algorithm for 3 x 3 kernels, matmuls for 1 x 1, and oneDNN. The limits are those of bench/kernel_bench.c.
+ * algorithm for 3 x 3 kernels, matmuls for 1 x 1, and oneDNN. The limits are those of
+ * bench/kernel_bench.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -147,8 +148,7 @@ static bool is_matmul(const fgi_emit *e)
         multiplications(&t) < LEAST_MULTIPLICATIONS)
         return false;
     for (int i = 0; i < attr->dims; i++)
-        if (attr->k_size[i] != 1 || attr->stride[i] != 1 || attr->low[i] != 0 ||
-            attr->high[i] != 0)
+        if (attr->k_size[i] != 1 || attr->stride[i] != 1 || attr->low[i] != 0 || attr->high[i] != 0)
             return false;
     return true;
 }

@@ -142,8 +142,8 @@ static int sum_of(const int *by_dtype)
     return sum;
 }
 
-/* The optimized program. XLA's CPU backend computes f16, bf16 convolutions and, without kernels, the
- * three weight gradients in f32, from rounded operands. */
+/* The optimized program. XLA's CPU backend computes f16, bf16 convolutions and, without kernels,
+ * the three weight gradients in f32, from rounded operands. */
 static void check_compiled(const promise *want, const fgi_executable *executable)
 {
     fg_error err = {0};

@@ -51,7 +51,8 @@ static void matmul_counts(void **state)
     fg_error err = {0};
     fg_trace *trace;
     fgt_ok(fg_trace_create(client, &trace, &err));
-    fgi_client_set_plain(client, "matmul-kernel"); /* the compiler does not count those of kernels */
+    /* the compiler does not count those of kernels */
+    fgi_client_set_plain(client, "matmul-kernel");
     const fg_tensor y = fg_matmul(input(trace, 0, FG_DIMS(7, 11)), input(trace, 1, FG_DIMS(11, 5)));
     compare(trace, &y, 1, 2.0 * 7 * 11 * 5);
     fgi_client_set_plain(client, NULL);
