@@ -16,6 +16,7 @@ enum {
     ROWS = 32 * FGI_MOST_ROWS,
     FEW_ROWS = 4 * FGI_MOST_ROWS,
     COLUMNS = 256,
+    FEW_COLUMNS = 64,
     INNER = 256,
     MOST_PANEL = FGI_MOST_WIDE * FGI_WIDE,
     MOST_THREADS = 64
@@ -173,9 +174,11 @@ static void cut(problem *p, int threads)
 {
     const int64_t rows = p->size.rows, columns = p->size.columns, enough = 4 * (int64_t)threads;
     int64_t across = fgi_blocks(columns, COLUMNS), down = fgi_blocks(rows, ROWS);
-    const int64_t others = p->size.batch * across;
-    if (others * down < enough)
-        down = fgi_least(fgi_blocks(enough, others), fgi_blocks(rows, FEW_ROWS));
+    if (p->size.batch * across * down < enough)
+        across =
+            fgi_least(fgi_blocks(enough, p->size.batch * down), fgi_blocks(columns, FEW_COLUMNS));
+    if (p->size.batch * across * down < enough)
+        down = fgi_least(fgi_blocks(enough, p->size.batch * across), fgi_blocks(rows, FEW_ROWS));
     p->columns = fgi_blocks(fgi_blocks(columns, across), MOST_PANEL) * MOST_PANEL;
     p->rows = fgi_blocks(fgi_blocks(rows, down), FGI_MOST_ROWS) * FGI_MOST_ROWS;
     p->across = fgi_blocks(columns, p->columns);
