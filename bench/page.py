@@ -99,7 +99,8 @@ def runs(entry):
     for (line, command), groups in found.items():
         others = max(others for _, others in groups)
         busy = f"; other processes used up to {others:.1f} cores" if others >= 0.1 else ""
-        yield f"{line}; {groups[0][0]} round{"s" if groups[0][0] != 1 else ""}{busy}:\n\n    {command}"
+        rounds = "1 round" if groups[0][0] == 1 else f"{groups[0][0]} rounds"
+        yield f"{line}; {rounds}{busy}:\n\n    {command}"
 
 
 def about(key, entry):
