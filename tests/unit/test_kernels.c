@@ -438,7 +438,7 @@ int main(void)
         cmocka_unit_test(adam_moves_every_element),
         cmocka_unit_test(errors_begin_with_the_call),
     };
-    /* LeakSanitizer crashes if OpenMP's threads are there at the end, which are those of this one */
+    /* LeakSanitizer crashes at the end if this thread has OpenMP threads */
     (void)setenv("OMP_NUM_THREADS", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }
