@@ -88,7 +88,7 @@ INLINED float largest(float *x, int64_t count)
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* Numbers before the head. */
+/* Where the head begins. */
 INLINED char *head_of(const heads *of, int64_t batch, int64_t head, int64_t width)
 {
     return of->data + (batch * of->length * of->count + head) * width * (of->is_half ? 2 : 4);
@@ -106,17 +106,12 @@ INLINED fgi_operand rows_of(const problem *p, const heads *of, int64_t batch, in
                          .is_half = of->is_half};
 }
 
-/* The matrix [inner, columns] in panels. */
+/* The matrix [inner, columns] in panels of `high` rows. */
 INLINED void pack(const problem *p, const fgi_operand *of, int64_t inner, int64_t columns,
-                  float *out)
+                  int64_t high, float *out)
 {
-    for (int64_t c = 0; c < columns; c += p->panel, out += inner * p->panel) {
-        const int64_t count = fgi_least(p->panel, columns - c);
-        if (of->is_half)
-            fgi_pack_panel(of, 0, inner, c, count, p->panel, true, out);
-        else
-            fgi_pack_panel(of, 0, inner, c, count, p->panel, false, out);
-    }
+    for (int64_t c = 0; c < columns; c += p->panel)
+        fgi_pack_panel(of, 0, inner, c, fgi_least(p->panel, columns - c), p->panel, out + c * high);
 }
 
 /* NOLINTBEGIN(readability-non-const-parameter): y is written */
@@ -256,8 +251,8 @@ INLINED void attend_back(const problem *p, const worker *w, int64_t batch, int64
         fgi_pack_run(dout.data + i * dout.row * size, dout.is_half, width, b);
         differentiate(p, w, i, seen_by(p, first + i), seen, lse[i], shared(p, a, b));
     }
-    pack(p, &q, count, width, w->q);
-    pack(p, &dout, count, width, w->dout);
+    pack(p, &q, count, width, count, w->q);
+    pack(p, &dout, count, width, count, w->dout);
     const fgi_matrix weights = {w->scores, 1, p->keys}, dscores = {w->dscores, 1, p->keys};
     multiply(p, fgi_least(seen, p->n->keys), count, p->width, weights, w->dout, count, w->dv,
              p->width, true, rows, wide);
@@ -285,18 +280,6 @@ INLINED int64_t share(const problem *p, float *memory, worker *w)
     return at;
 }
 
-/* A matrix [keys, D] in panels, with rows up to p->keys. */
-INLINED void pack_keys(const problem *p, const fgi_operand *of, float *out)
-{
-    for (int64_t c = 0; c < p->n->width; c += p->panel) {
-        const int64_t count = fgi_least(p->panel, p->n->width - c);
-        if (of->is_half)
-            fgi_pack_panel(of, 0, p->n->keys, c, count, p->panel, true, out + c * p->keys);
-        else
-            fgi_pack_panel(of, 0, p->n->keys, c, count, p->panel, false, out + c * p->keys);
-    }
-}
-
 /* A head of keys and values, with zeros after the last key, and for its gradient. */
 INLINED void load_head(const problem *p, const worker *w, int64_t batch, int64_t head)
 {
@@ -304,14 +287,15 @@ INLINED void load_head(const problem *p, const worker *w, int64_t batch, int64_t
     const fgi_operand k = rows_of(p, &p->k, batch, head, 0, false);
     const fgi_operand vt = rows_of(p, &p->v, batch, head, 0, true);
     const fgi_operand v = rows_of(p, &p->v, batch, head, 0, false);
+    const int64_t keys = p->n->keys, width = p->n->width;
     memset(w->kt, 0, (size_t)(MATRICES * p->keys * p->width) * sizeof *w->kt);
-    pack(p, &kt, p->n->width, p->n->keys, w->kt);
+    pack(p, &kt, width, keys, width, w->kt);
     if (p->dq.data == NULL) {
-        pack_keys(p, &v, w->v);
+        pack(p, &v, keys, width, p->keys, w->v);
         return;
     }
-    pack(p, &vt, p->n->width, p->n->keys, w->vt);
-    pack_keys(p, &k, w->k);
+    pack(p, &vt, width, keys, width, w->vt);
+    pack(p, &k, keys, width, p->keys, w->k);
 }
 
 INLINED void run_head(void *context, int64_t i, int index, VARIANT)

@@ -83,10 +83,7 @@ INLINED void multiply_part(const problem *p, const block *of, int64_t k, worker 
     const int64_t inner = fgi_least(INNER, p->size.inner - k);
     for (int64_t c = 0; c < of->padded; c += of->panel) {
         const int64_t count = fgi_least(of->panel, of->columns - c);
-        if (of->b.is_half)
-            fgi_pack_panel(&of->b, k, inner, of->n + c, count, of->panel, true, w->b + c * inner);
-        else
-            fgi_pack_panel(&of->b, k, inner, of->n + c, count, of->panel, false, w->b + c * inner);
+        fgi_pack_panel(&of->b, k, inner, of->n + c, count, of->panel, w->b + c * inner);
     }
     for (int64_t m = 0; m < of->rows; m += rows) {
         const int64_t count = fgi_least(rows, of->rows - m);

@@ -82,9 +82,8 @@ INLINED void fgi_pack_transposed(const char *in, bool is_half, int64_t from, int
             fgi_pack_run(in + i * from, is_half, 1, out + k * to + i);
 }
 
-/* Rows and columns of b from (k, n) as [inner][panel], with zeros after the last column. */
-INLINED void fgi_pack_panel(const fgi_operand *b, int64_t k, int64_t inner, int64_t n,
-                            int64_t count, int64_t panel, bool is_half, float *out)
+INLINED void fgi_pack_panel_of(const fgi_operand *b, int64_t k, int64_t inner, int64_t n,
+                               int64_t count, int64_t panel, bool is_half, float *out)
 {
     const int64_t size = is_half ? 2 : 4;
     const char *from = b->data + (k * b->row + n * b->column) * size;
@@ -101,6 +100,16 @@ INLINED void fgi_pack_panel(const fgi_operand *b, int64_t k, int64_t inner, int6
     for (int64_t c = 0; c < count; c += FGI_WIDE)
         fgi_pack_transposed(from + c * b->column * size, is_half, b->column * size,
                             fgi_least(FGI_WIDE, count - c), inner, out + c, panel);
+}
+
+/* Rows and columns of b from (k, n) as [inner][panel], with zeros after the last column. */
+INLINED void fgi_pack_panel(const fgi_operand *b, int64_t k, int64_t inner, int64_t n,
+                            int64_t count, int64_t panel, float *out)
+{
+    if (b->is_half)
+        fgi_pack_panel_of(b, k, inner, n, count, panel, true, out);
+    else
+        fgi_pack_panel_of(b, k, inner, n, count, panel, false, out);
 }
 
 #endif
