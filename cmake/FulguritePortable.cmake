@@ -5,7 +5,7 @@
 # them. zlib is the exception: every manylinux system has it.
 #   cmake --build build --target portable
 set(fg_archives)
-foreach(name fyaml jansson protobuf-c jpeg lz4 png16 webpdemux webp gif z)
+foreach(name fyaml jansson protobuf-c jpeg lz4 png16 webpdemux webp gif z jemalloc)
     find_library(FG_ARCHIVE_${name} lib${name}.a)
     mark_as_advanced(FG_ARCHIVE_${name})
     if(FG_ARCHIVE_${name})
@@ -13,7 +13,7 @@ foreach(name fyaml jansson protobuf-c jpeg lz4 png16 webpdemux webp gif z)
     endif()
 endforeach()
 list(LENGTH fg_archives fg_archive_count)
-if(NOT TARGET fulgurite OR FG_SANITIZE OR NOT fg_archive_count EQUAL 10)
+if(NOT TARGET fulgurite OR FG_SANITIZE OR NOT fg_archive_count EQUAL 11)
     return()
 endif()
 
@@ -40,7 +40,7 @@ set_target_properties(${fg_portable_libraries} PROPERTIES
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/fulgurite:$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
 
-add_executable(fulgurite_portable EXCLUDE_FROM_ALL cli/main.c)
+add_executable(fulgurite_portable EXCLUDE_FROM_ALL cli/main.c cli/allocator.c)
 set(fg_own_archives $<TARGET_FILE:fulgurite_cli> $<TARGET_FILE:fulgurite_recipe_static>
     $<TARGET_FILE:fulgurite_static>)
 set_target_properties(fulgurite_portable PROPERTIES

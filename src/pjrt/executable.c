@@ -156,6 +156,7 @@ static fg_status wrap(fg_client *c, compiled from, const fgi_compile_options *op
     e->executable = from.executable;
     FGI_DONE(take_over(e, options, err));
     FGI_DONE(set_types(e, options, err));
+    e->reused_bytes = fgi_executable_reused_bytes(e);
 done:
     if (status != FG_OK) {
         destroy(e);

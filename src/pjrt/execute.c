@@ -2,6 +2,10 @@
  * executable, so that a launch allocates only its output handles.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/thread.h"
 #include "pjrt/plugin.h"
 
 /* The lists of one launch: [device][argument] and [device][output]. */
@@ -128,6 +132,57 @@ static void mark_donated(const fgi_executable *e, fg_array *const *args, size_t 
     }
 }
 
+/* ---- memory of executions -------------------------------------------------------------------- *
+ * XLA's CPU backend allocates the temporaries of each execution, and frees them a little after its
+ * results are ready. With an allocator that keeps freed memory, the next execution gets the same
+ * pages, which need not be mapped and cleared. If it began before that, it would get others, and
+ * twice the memory would remain in use. So it waits until the temporaries are free. */
+
+enum { LEAST_REUSED = 64 << 20, MOST_PAUSES = 100 };
+
+/* Bytes that are allocated in this process, according to jemalloc; 0 without it. */
+static size_t allocated_bytes(void)
+{
+    typedef int control(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
+    control *mallctl = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "mallctl");
+    size_t bytes = 0, size = sizeof bytes;
+    uint64_t epoch = 1; /* any value updates the statistics */
+    memcpy(&mallctl, &symbol, sizeof mallctl);
+    if (mallctl == NULL || mallctl("epoch", NULL, NULL, &epoch, sizeof epoch) != 0 ||
+        mallctl("stats.allocated", &bytes, &size, NULL, 0) != 0)
+        return 0;
+    return bytes;
+}
+
+int64_t fgi_executable_reused_bytes(const fgi_executable *executable)
+{
+    if (executable->client->platform != FGI_CPU || allocated_bytes() == 0)
+        return 0;
+    const int64_t bytes = fgi_executable_cost(executable).temp_bytes;
+    return bytes >= LEAST_REUSED ? bytes : 0;
+}
+
+/* Waits for the program that computes the arguments; one that fails is reported by the launch. */
+static void await_memory(fg_client *client, int64_t bytes, fg_array *const *args, size_t arg_count)
+{
+    for (size_t i = 0; i < arg_count; i++) {
+        fgi_event *ready = NULL;
+        if (fgi_array_ready(args[i], &ready, NULL) == FG_OK)
+            (void)fgi_event_wait(ready, NULL);
+        fgi_event_destroy(ready);
+    }
+    size_t now = allocated_bytes();
+    const size_t before = atomic_load(&client->allocated_before);
+    for (int i = 0; i < MOST_PAUSES && before > 0 && now > before + (size_t)bytes / 2; i++) {
+        fgi_sleep(0.0001);
+        now = allocated_bytes();
+    }
+    atomic_store(&client->allocated_before, now);
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
 static fg_status launch(const fgi_executable *e, fgi_scratch *s, size_t arg_count, bool wants_event,
                         fg_error *err)
 {
@@ -189,6 +244,8 @@ fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t 
         return fgi_no_memory(err);
     FGI_DONE(fill_lists(executable, args, arg_count, s, err));
     FGI_DONE(make_outputs(executable, outs, out_done, err));
+    if (executable->reused_bytes > 0)
+        await_memory(executable->client, executable->reused_bytes, args, arg_count);
     status = launch(executable, s, arg_count, out_done != NULL, err);
     mark_donated(executable, args, arg_count);
     if (status != FG_OK)

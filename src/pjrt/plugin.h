@@ -121,6 +121,7 @@ struct fg_client {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes,
             in_place_bytes;
     } stats;
+    atomic_size_t allocated_before; /* bytes of the process at such a launch; 0: there was none */
     /* released arrays that running programs may still use, by launch: array.c */
     _Atomic(fg_array *) donated[FGI_LAUNCHES_KEPT];
 };
@@ -238,10 +239,13 @@ struct fgi_executable {
     fg_type *out_types;
     fgi_sharding *out_shardings;
     size_t out_count;
+    int64_t reused_bytes;           /* of temporaries, for which a launch waits: execute.c */
     _Atomic(fgi_scratch *) scratch; /* used by a launch, returned after it */
 };
 
 void fgi_scratch_free(fgi_scratch *scratch);
+/* The size of its temporaries if they should be in the memory of the last execution's, else 0. */
+int64_t fgi_executable_reused_bytes(const fgi_executable *executable);
 
 /* Number of partitions of the program: devices of this process, or of all processes. */
 int fgi_partition_count(const fg_client *client, const fgi_compile_options *options);

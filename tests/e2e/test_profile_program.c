@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "trace_file.h"
@@ -202,6 +203,33 @@ static void a_bench_prints_a_table(void **state)
     assert_null(strstr(o->out, "of step"));
 }
 
+/* Page faults of a bench with that many steps. */
+static long faults(const char *folder, int steps)
+{
+    struct rusage before, after;
+    char line[128];
+    (void)snprintf(line, sizeof line,
+                   "bench digits.yaml -q -n %d --model.hidden=[16384] --trainer.batch_size=1024",
+                   steps);
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &before), 0);
+    (void)program_gives(0, folder, line);
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &after), 0);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+/* The temporaries of a step, 64 MB and more, are those of the step before. */
+static void steps_share_their_memory(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* has another allocator */
+#endif
+    const char *folder = workplace();
+    (void)faults(folder, 2); /* compiles the program */
+    const long few = faults(folder, 2), many = faults(folder, 22);
+    fgt_close("page faults of 20 steps", (double)(many - few) * 4096, 0, 20 * (32 << 20), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_key_or_an_option_takes_a_profile),
     cmocka_unit_test(mistakes_name_the_place),
@@ -209,5 +237,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_bench_names_layers_and_lines),
     cmocka_unit_test(a_bench_of_loops_and_devices),
     cmocka_unit_test(a_bench_prints_a_table),
+    cmocka_unit_test(steps_share_their_memory),
 };
 TRAINING_MAIN(tests)
