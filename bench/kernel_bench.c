@@ -8,8 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "op/op.h"
+#include "op/composite.h"
 #include "pjrt/pjrt.h"
+#include "trace/lowering.h"
 
 enum { ITERATIONS = 200, SLOW_ITERATIONS = 4, ROUNDS = 12, MOST = 5 };
 
@@ -19,7 +20,8 @@ typedef struct problem {
     void (*body)(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
                  fg_tensor *y);
     int a_axis, b_axis; /* contracted */
-    int which;          /* of y, and the gradients of x and kernel, of a convolution */
+    int which;          /* of y, and the gradients of x and kernel, of a convolution; of y, and
+                           the gradients, of a norm */
     fg_conv2d_options conv;
     int iterations; /* 0: ITERATIONS */
     bool is_half;   /* in bf16, with results in f32 */
@@ -65,6 +67,30 @@ static void convolve(void *self, const fg_tensor *carry, const fg_tensor *x, fg_
     (void)x, (void)y;
     for (int i = 0; i < p->count; i++)
         next[i] = carry[i];
+    next[0] = moved(carry[0], fg_slice(out, zeros, ones, NULL));
+}
+
+/* types: x [rows, C], weight, bias, the derivative by y. */
+static void norm(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                 fg_tensor *y)
+{
+    static const int64_t zeros[] = {0, 0}, ones[] = {1, 1};
+    const problem *p = self;
+    const fg_dtype dtype = p->is_half ? FG_BF16 : FG_F32;
+    const fg_tensor eps = fg_full(fg_tensor_trace(carry[0]), FG_F32, 1e-5, FG_SCALAR);
+    const fg_tensor in[] = {fg_cast(carry[0], dtype), eps, carry[1], carry[2]};
+    fg_tensor out, d[3];
+    fgi_compose(&fgi_layer_norm_op, in, 4, &out);
+    out = fg_cast(out, FG_F32);
+    (void)x, (void)y;
+    for (int i = 0; i < p->count; i++)
+        next[i] = carry[i];
+    if (p->which > 0) {
+        fg_grad(fg_sum(fg_mul(out, carry[3]), 0, NULL), carry, 3, d);
+        out = d[0];
+        next[1] = fg_add(carry[1], fg_mul_scalar(d[1], 1e-9));
+        next[2] = fg_add(carry[2], fg_mul_scalar(d[2], 1e-9));
+    }
     next[0] = moved(carry[0], fg_slice(out, zeros, ones, NULL));
 }
 
@@ -260,6 +286,27 @@ static void print_convs(fg_client *client)
         }
 }
 
+static void print_norms(fg_client *client)
+{
+    static const int64_t sizes[][2] = {{32, 32},    {32, 128},   {128, 128},  {64, 512},
+                                       {512, 128},  {1024, 128}, {197, 768},  {4096, 96},
+                                       {3152, 192}, {3072, 384}, {4096, 1024}};
+    static const char *const names[] = {"norm", "norm dx"};
+    for (int i = 0; i < 4 * (int)(sizeof sizes / sizeof sizes[0]); i++) {
+        const fg_type x = {FG_F32, 2, {sizes[i / 4][0], sizes[i / 4][1]}},
+                      weight = {FG_F32, 1, {x.dim[1]}};
+        print(&(problem){.name = names[i / 2 % 2],
+                         .rule = "norm-kernel",
+                         .body = norm,
+                         .which = i / 2 % 2,
+                         .is_half = i % 2 == 1,
+                         .iterations = 20,
+                         .types = {x, weight, weight, x},
+                         .count = 4},
+              client);
+    }
+}
+
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
@@ -269,6 +316,7 @@ int main(int argc, char **argv)
     print_matmuls(client);
     print_large_matmuls(client);
     print_convs(client);
+    print_norms(client);
     for (int64_t count = 256; count <= 1 << 22; count *= 4) {
         const fg_type t = {FG_F32, 1, {count}}, number = {.dtype = FG_F32};
         print(&(problem){.name = "adam",

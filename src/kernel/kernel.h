@@ -42,6 +42,15 @@ typedef struct fgi_kernel_attention_numbers {
 #define FGI_KERNEL_GELU      FGI_KERNEL_PREFIX "gelu.1"
 #define FGI_KERNEL_GELU_TANH FGI_KERNEL_PREFIX "gelu_tanh.1"
 
+/* Layer norm and RMS norm of rows of C numbers, f32 or bf16, with statistics in f32: (x, weight
+ * f32[C], bias f32[C], eps f32[]) -> (y, mean f32[rows], rstd f32[rows]), mean 0 for RMS norm;
+ * (x, weight, mean, rstd, dy) -> (dx, dweight f32[C], dbias f32[C], f32[chunks, 2, C]): memory for
+ * the sums over each chunk of the rows, which are added up in order. */
+#define FGI_KERNEL_LAYER_NORM    FGI_KERNEL_PREFIX "layer_norm.1"
+#define FGI_KERNEL_LAYER_NORM_DX FGI_KERNEL_PREFIX "layer_norm_dx.1"
+#define FGI_KERNEL_RMS_NORM      FGI_KERNEL_PREFIX "rms_norm.1"
+#define FGI_KERNEL_RMS_NORM_DX   FGI_KERNEL_PREFIX "rms_norm_dx.1"
+
 /* Any number of tensors -> f32[]: 0 if all elements are finite, else NaN. */
 #define FGI_KERNEL_NONFINITE "fulgurite.nonfinite.1"
 
@@ -141,6 +150,10 @@ void *fgi_kernel_attention(fgi_ffi_call *call);
 void *fgi_kernel_attention_dx(fgi_ffi_call *call);
 void *fgi_kernel_gelu(fgi_ffi_call *call);
 void *fgi_kernel_gelu_tanh(fgi_ffi_call *call);
+void *fgi_kernel_layer_norm(fgi_ffi_call *call);
+void *fgi_kernel_layer_norm_dx(fgi_ffi_call *call);
+void *fgi_kernel_rms_norm(fgi_ffi_call *call);
+void *fgi_kernel_rms_norm_dx(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);

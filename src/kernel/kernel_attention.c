@@ -53,14 +53,6 @@ typedef struct worker {
 
 INLINED fgi_wide *vectors(float *at) { return (fgi_wide *)(void *)at; }
 
-/* Bits of the lanes whose number from `first` is below `count`. */
-INLINED void find_below(int64_t first, int64_t count, fgi_wide_bits *out)
-{
-    static const fgi_wide_bits lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const int64_t rest = count - first;
-    *out = (fgi_wide_bits)(lane < (uint32_t)(rest < 0 ? 0 : rest));
-}
-
 INLINED float total(const fgi_wide *x)
 {
     float sum = 0;
@@ -75,7 +67,7 @@ INLINED float largest(float *x, int64_t count)
     for (int64_t i = 0; i < count; i += FGI_WIDE) {
         fgi_wide here = *vectors(x + i);
         fgi_wide_bits is_seen;
-        find_below(i, count, &is_seen);
+        fgi_find_below(i, count, &is_seen);
         fgi_keep(&is_seen, &here, -INFINITY);
         const fgi_wide_bits is_more = (fgi_wide_bits)(here > most);
         most = (fgi_wide)((is_more & (fgi_wide_bits)here) | (~is_more & (fgi_wide_bits)most));
@@ -179,7 +171,7 @@ INLINED float exponentials(float *score, int64_t count, int64_t padded, float sc
     for (int64_t i = 0; i < padded; i += FGI_WIDE) {
         fgi_wide x = *vectors(score + i) * scale - by;
         fgi_wide_bits is_seen;
-        find_below(i, count, &is_seen);
+        fgi_find_below(i, count, &is_seen);
         fgi_exp(&x);
         fgi_keep(&is_seen, &x, 0);
         *vectors(score + i) = x;

@@ -59,6 +59,14 @@ INLINED void fgi_keep(const fgi_wide_bits *which, fgi_wide *x, float y)
     *x = (fgi_wide)((*which & (fgi_wide_bits)*x) | (~*which & (fgi_wide_bits)all));
 }
 
+/* Bits of the lanes whose number from `first` is below `count`. */
+INLINED void fgi_find_below(int64_t first, int64_t count, fgi_wide_bits *out)
+{
+    static const fgi_wide_bits lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const int64_t rest = count - first;
+    *out = (fgi_wide_bits)(lane < (uint32_t)(rest < 0 ? 0 : rest));
+}
+
 /* e^x for x at most 0, or a little more: 2^n e^f, with |f| at most log(2) / 2, e^f by its Taylor
  * series. Below e^-86 it is 0. */
 INLINED void fgi_exp(fgi_wide *x)

@@ -20,6 +20,11 @@ extern const fgi_op fgi_nonfinite_op, fgi_nonfinite_sums_op;
 extern const fgi_op fgi_operand_op;
 /* x T[...] -> T[...] (elementwise.c) */
 extern const fgi_op fgi_gelu_op, fgi_gelu_tanh_op;
+/* x T[..., C], eps, a constant f32[], and up to two of weight and bias [C] -> x normalized over the
+ * last axis, T[..., C] (layer_norm.c) */
+enum { FGI_NORM_X, FGI_NORM_EPS, FGI_NORM_WEIGHT, FGI_NORM_BIAS, FGI_NORM_MOST };
+extern const fgi_op fgi_layer_norm_op, fgi_rms_norm_op;
+double fgi_norm_eps(fg_tensor eps);
 /* q T[B, T, K, G, D], k and v T[B, S, K, D], scale f32[] -> softmax(scale q k') v like q, for each
  * of the K heads of keys and its G heads of queries, or an empty tensor if the platform has no
  * kernel for it (attention_cpu.c). Causal: query t sees keys up to t + S - T. */

@@ -26,6 +26,8 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_matmul_kernel_cpu,
     &fgi_gelu_cpu, /* gelu_cpu.c */
     &fgi_gelu_tanh_cpu,
+    &fgi_layer_norm_cpu, /* norm_cpu.c */
+    &fgi_rms_norm_cpu,
     &fgi_attention_cpu, /* attention_cpu.c */
     &fgi_causal_attention_cpu,
     &fgi_nonfinite_small_cpu,

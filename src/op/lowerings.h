@@ -16,6 +16,7 @@ extern const fgi_lowering fgi_dot_wide_cpu, fgi_matmul_wide_cpu;
 extern const fgi_lowering fgi_dot_kernel_cpu, fgi_matmul_kernel_cpu, fgi_nonfinite_small_cpu,
     fgi_adam_small_cpu;
 extern const fgi_lowering fgi_gelu_cpu, fgi_gelu_tanh_cpu;
+extern const fgi_lowering fgi_layer_norm_cpu, fgi_rms_norm_cpu;
 extern const fgi_lowering fgi_attention_cpu, fgi_causal_attention_cpu;
 extern const fgi_lowering fgi_max_pool_dx_cpu;
 extern const fgi_lowering fgi_sum_stages_cpu;

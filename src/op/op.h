@@ -71,6 +71,10 @@ fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
  * T[C]. `shift` T[C] is close to the mean, to reduce rounding errors (mean_variance.c). */
 void fgi_mean_variance(fg_tensor x, fg_tensor shift, fg_tensor n, fg_tensor *out_mean,
                        fg_tensor *out_var);
+/* x with variance 1, and mean 0 if has_mean, over one or two axes, in f32, or f64 for f64;
+ * y * weight + bias, either of which may be empty (layer_norm.c). */
+fg_tensor fgi_norm_over(fg_tensor x, int count, const int *axis, bool has_mean, double eps);
+fg_tensor fgi_scale_and_shift(fg_tensor y, fg_tensor weight, fg_tensor bias);
 /* f32[]: 0 if and only if all elements of these tensors, at least one, are finite (nonfinite.c). */
 fg_tensor fgi_nonfinite(const fg_tensor *list, size_t count);
 /* Adam's update of parameters p with moments m and s and gradient g, all of one type, f32 or f64.

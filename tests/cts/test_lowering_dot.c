@@ -1,4 +1,4 @@
-/* test_lowering_dot.c - matmuls, attention and GELU with a lowering for XLA's CPU backend
+/* test_lowering_dot.c - matmuls, attention, GELU and norms with a lowering for XLA's CPU backend
  * compute the same as their default form (lowering_check.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -6,6 +6,8 @@
 
 #include "lowering_check.h"
 #include <fulgurite/transformer.h>
+#include "op/composite.h"
+#include "trace/lowering.h"
 
 static void matmuls_in_16_bits(void **state)
 {
@@ -161,6 +163,70 @@ static void gelu_by_kernels(void **state)
     check_rows(rows, sizeof rows / sizeof rows[0], NULL, 0);
 }
 
+/* ---- layer norm ------------------------------------------------------------------------------ */
+
+/* a, with 1 as its largest absolute value. */
+static fg_tensor scaled(fg_tensor a)
+{
+    a = fg_cast(a, FG_F32);
+    return fg_div(a, fg_max(fg_abs(a), 0, NULL));
+}
+
+/* Numbers with the shape of a, in its dtype. */
+static fg_tensor numbers(fg_tensor a)
+{
+    const fg_type *type = fg_tensor_type(a);
+    const fg_tensor place =
+        fg_iota(fg_tensor_trace(a), FG_F32, type->rank - 1, type->rank, type->dim);
+    return fg_cast(fg_add(fg_cast(a, FG_F32), fg_sin(place)), type->dtype);
+}
+
+/* Layer norm or, with `axes`, RMS norm of [..., C] with the first `layers` of weight and bias: y,
+ * dx of sum(y y y), and with them the other gradients and those of the sum of all squares. */
+static size_t norm(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor weight = fg_cos(in[1]), bias = fg_sin(in[1]), x = numbers(in[0]);
+    const fg_tensor eps = fg_full(fg_tensor_trace(x), FG_F32, 1e-5, FG_SCALAR);
+    const fg_tensor wrt[] = {x, weight, bias};
+    fg_tensor d[3], dd[3], sum;
+    fgi_compose(p->axes > 0 ? &fgi_rms_norm_op : &fgi_layer_norm_op,
+                (const fg_tensor[]){x, eps, weight, bias}, FGI_NORM_WEIGHT + p->layers, &out[0]);
+    fg_grad(fg_sum(fg_mul(out[0], fg_square(out[0])), 0, NULL), wrt, 3, d);
+    sum = fg_sum(fg_square(scaled(d[0])), 0, NULL);
+    for (int i = 1; i <= p->layers; i++)
+        sum = fg_add(sum, fg_sum(fg_square(scaled(d[i])), 0, NULL));
+    fg_grad(sum, wrt, 3, dd);
+    out[0] = scaled(out[0]);
+    out[1] = scaled(d[0]);
+    out[2] = scaled(p->layers > 1 ? fg_stack((const fg_tensor[]){d[1], d[2]}, 2, 0) : d[1]);
+    out[3] = scaled(dd[p->in[0].rank == 2 ? 0 : 1]);
+    return p->layers == 0 ? 2 : p->in[0].dtype == FG_BF16 ? 3 : 4;
+}
+
+#define NORM(label, rms, parameters, close, ...)                                                   \
+    {                                                                                              \
+        .name = (label), .rule = "norm-kernel", .in = {__VA_ARGS__}, .in_count = 2, .write = norm, \
+        .axes = (rms), .layers = (parameters), .tolerance = (close)                                \
+    }
+
+static void norms_by_kernels(void **state)
+{
+    const lowering_problem rows[] = {
+        NORM("layer norm", 0, 2, 1e-5, {FG_F32, 2, {401, 37}}, {FG_F32, 1, {37}}),
+        NORM("its weight", 0, 2, 1e-5, {FG_F32, 3, {3, 29, 96}}, {FG_F32, 1, {96}}),
+        NORM("one row", 0, 1, 1e-5, {FG_F32, 2, {1, 8200}}, {FG_F32, 1, {8200}}),
+        NORM("no weight", 0, 0, 1e-5, {FG_F32, 2, {130, 64}}, {FG_F32, 1, {64}}),
+        NORM("RMS norm", 1, 1, 1e-5, {FG_F32, 2, {129, 67}}, {FG_F32, 1, {67}}),
+        NORM("bf16", 0, 2, 1e-2, {FG_BF16, 2, {150, 99}}, {FG_F32, 1, {99}}),
+    };
+    lowering_problem same[] = {
+        NORM("few numbers", 0, 2, 1e-12, {FG_F32, 2, {8, 48}}, {FG_F32, 1, {48}}),
+        NORM("norm of f64", 0, 2, 1e-12, {FG_F64, 2, {128, 65}}, {FG_F32, 1, {65}}),
+    };
+    (void)state;
+    check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
+}
+
 /* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
@@ -170,9 +236,9 @@ static void forms_are_as_they_were(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(matmuls_in_16_bits),     cmocka_unit_test(matmuls_by_kernels),
-    cmocka_unit_test(attention_by_kernels),   cmocka_unit_test(gelu_by_kernels),
-    cmocka_unit_test(forms_are_as_they_were),
+    cmocka_unit_test(matmuls_in_16_bits),   cmocka_unit_test(matmuls_by_kernels),
+    cmocka_unit_test(attention_by_kernels), cmocka_unit_test(gelu_by_kernels),
+    cmocka_unit_test(norms_by_kernels),     cmocka_unit_test(forms_are_as_they_were),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, lowering_open, lowering_close) == 0 ? 0 : 1; }

@@ -6,6 +6,7 @@
 #include "fgt.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -336,6 +337,191 @@ static void every_element_is_seen(void **state)
     }
 }
 
+/* ---- layer norm ------------------------------------------------------------------------------ */
+
+typedef struct norm {
+    int64_t rows, width, chunks;
+    bool is_half, is_rms;
+} norm;
+
+static const float norm_eps = 0.01F;
+
+/* The numbers of row i of a tensor, in double precision. */
+static const double *row_of(const norm *p, const fgi_ffi_buffer *buffer, int64_t i)
+{
+    static double row[256];
+    for (int64_t k = 0; k < p->width; k++)
+        row[k] = number(buffer, i * p->width + k);
+    return row;
+}
+
+static void statistics(const norm *p, const double *x, double *mean, double *rstd)
+{
+    double sum = 0;
+    *mean = 0;
+    for (int64_t k = 0; k < p->width && !p->is_rms; k++)
+        *mean += x[k] / (double)p->width;
+    for (int64_t k = 0; k < p->width; k++)
+        sum += (x[k] - *mean) * (x[k] - *mean);
+    *rstd = 1 / sqrt(sum / (double)p->width + (double)norm_eps);
+}
+
+/* The sum of dy y over row i, if number `moved` of x moves by `step`. */
+static double loss(const norm *p, const call *c, int64_t i, int64_t moved, double step)
+{
+    double x[256], mean, rstd, sum = 0;
+    memcpy(x, row_of(p, &c->in[0], i), sizeof x);
+    x[moved] += step;
+    statistics(p, x, &mean, &rstd);
+    const double *dy = row_of(p, &c->in[4], i);
+    for (int64_t k = 0; k < p->width; k++)
+        sum += dy[k] * number(&c->in[1], k) * (x[k] - mean) * rstd;
+    return sum;
+}
+
+static void add_norm(call *c, const norm *p, bool is_result)
+{
+    (void)add(c, is_result, p->rows, p->width);
+    fgi_ffi_buffers *side = is_result ? &c->frame.out : &c->frame.in;
+    if (p->is_half)
+        halve(&(is_result ? c->out : c->in)[side->count - 1]);
+}
+
+static void check_norm(const norm *p)
+{
+    const double rounding = p->is_half ? 4e-3 : 1e-5;
+    call c;
+    begin(&c);
+    add_norm(&c, p, false);
+    (void)add(&c, false, p->width, -1);
+    (void)add(&c, false, p->width, -1);
+    *add(&c, false, 1, -1) = norm_eps;
+    add_norm(&c, p, true);
+    const float *of_mean = add(&c, true, p->rows, -1), *of_rstd = add(&c, true, p->rows, -1);
+    assert_null((p->is_rms ? fgi_kernel_rms_norm : fgi_kernel_layer_norm)(&c.frame));
+    for (int64_t i = 0; i < p->rows; i++) {
+        double mean, rstd;
+        statistics(p, row_of(p, &c.in[0], i), &mean, &rstd);
+        fgt_close("mean", (double)of_mean[i], mean, 1e-5, 1e-6);
+        fgt_close("rstd", (double)of_rstd[i], rstd, 1e-5, 1e-6);
+        for (int64_t k = 0; k < p->width; k++) {
+            const double z = (number(&c.in[0], i * p->width + k) - mean) * rstd;
+            fgt_close("y", number(&c.out[0], i * p->width + k),
+                      number(&c.in[1], k) * z + number(&c.in[2], k), rounding, rounding);
+        }
+    }
+    end(&c);
+}
+
+/* Those of the weight and the bias are sums over rows; that of x is compared with differences. */
+static void check_norm_gradients(const norm *p, const call *c)
+{
+    for (int64_t k = 0; k < p->width; k++) {
+        double dweight = 0, dbias = 0;
+        for (int64_t i = 0; i < p->rows; i++) {
+            const int64_t at = i * p->width + k;
+            double mean, rstd;
+            statistics(p, row_of(p, &c->in[0], i), &mean, &rstd);
+            dweight += number(&c->in[4], at) * (number(&c->in[0], at) - mean) * rstd;
+            dbias += number(&c->in[4], at);
+            const double dx = (loss(p, c, i, k, 1e-4) - loss(p, c, i, k, -1e-4)) / 2e-4;
+            const double rounding = p->is_half ? 4e-3 : 1e-4;
+            fgt_close("dx", number(&c->out[0], at), dx, rounding, rounding);
+        }
+        fgt_close("dweight", number(&c->out[1], k), dweight, 1e-4, 1e-4);
+        fgt_close("dbias", number(&c->out[2], k), dbias, 1e-4, 1e-4);
+    }
+}
+
+/* Operands and results of the gradient, with statistics of x. */
+static void begin_norm_dx(call *c, const norm *p)
+{
+    begin(c);
+    add_norm(c, p, false);
+    (void)add(c, false, p->width, -1);
+    float *mean = add(c, false, p->rows, -1), *rstd = add(c, false, p->rows, -1);
+    for (int64_t i = 0; i < p->rows; i++) {
+        double of_row[2];
+        statistics(p, row_of(p, &c->in[0], i), &of_row[0], &of_row[1]);
+        mean[i] = (float)of_row[0];
+        rstd[i] = (float)of_row[1];
+    }
+    add_norm(c, p, false);
+    add_norm(c, p, true);
+    (void)add(c, true, p->width, -1);
+    (void)add(c, true, p->width, -1);
+    (void)add_shape(c, true, 3, (const int64_t[]){p->chunks, 2, p->width});
+}
+
+static void check_norm_dx(const norm *p)
+{
+    call c;
+    begin_norm_dx(&c, p);
+    assert_null((p->is_rms ? fgi_kernel_rms_norm_dx : fgi_kernel_layer_norm_dx)(&c.frame));
+    check_norm_gradients(p, &c);
+    end(&c);
+}
+
+static void norms_of_rows(void **state)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1},   {1, 16, 1},    {3, 17, 2},   {4, 32, 3},
+                                       {41, 33, 3}, {130, 48, 64}, {600, 31, 7}, {2, 250, 1}};
+    (void)state;
+    for (size_t i = 0; i < 4 * (sizeof sizes / sizeof sizes[0]); i++) {
+        const int64_t *size = sizes[i / 4];
+        const norm p = {size[0], size[1], size[2], i % 2 == 1, i / 2 % 2 == 1};
+        check_norm(&p);
+        check_norm_dx(&p);
+    }
+}
+
+static pthread_t helpers[3];
+static int helper_count;
+
+static void *thread_count_is_4(fgi_ffi_thread_count *args)
+{
+    *args->count = 4;
+    return NULL;
+}
+
+static void *on_a_thread(void *args)
+{
+    const fgi_ffi_schedule kept = *(fgi_ffi_schedule *)args;
+    free(args);
+    kept.task(kept.data);
+    return NULL;
+}
+
+static void *start_thread(fgi_ffi_schedule *args)
+{
+    fgi_ffi_schedule *kept = malloc(sizeof *kept);
+    *kept = *args;
+    assert_int_equal(pthread_create(&helpers[helper_count++], NULL, on_a_thread, kept), 0);
+    return NULL;
+}
+
+static void norms_do_not_depend_on_threads(void **state)
+{
+    static const fgi_ffi_api api = {
+        .struct_size = sizeof api, .schedule = start_thread, .thread_count = thread_count_is_4};
+    const norm p = {500, 35, 64, false, false};
+    call one, several;
+    (void)state;
+    begin_norm_dx(&one, &p);
+    begin_norm_dx(&several, &p);
+    several.frame.api = &api;
+    assert_null(fgi_kernel_layer_norm_dx(&one.frame));
+    assert_null(fgi_kernel_layer_norm_dx(&several.frame));
+    assert_int_equal(helper_count, 3);
+    for (int i = 0; i < helper_count; i++)
+        assert_int_equal(pthread_join(helpers[i], NULL), 0);
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(one.out[i].data, several.out[i].data,
+                            (size_t)fgi_ffi_count(&one.out[i]) * sizeof(float));
+    end(&one);
+    end(&several);
+}
+
 /* ---- Adam ------------------------------------------------------------------------------------ */
 
 /* beta1 0.9, beta2 0.99, eps 0.01, with an L2 penalty or decoupled weight decay. */
@@ -435,6 +621,8 @@ int main(void)
         cmocka_unit_test(convolutions),
         cmocka_unit_test(convolutions_by_onednn),
         cmocka_unit_test(every_element_is_seen),
+        cmocka_unit_test(norms_of_rows),
+        cmocka_unit_test(norms_do_not_depend_on_threads),
         cmocka_unit_test(adam_moves_every_element),
         cmocka_unit_test(errors_begin_with_the_call),
     };
