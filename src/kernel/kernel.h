@@ -31,9 +31,13 @@ typedef struct fgi_kernel_matmul_numbers {
  * f32 or bf16, each head of keys for `group` heads of queries; causal: a query sees no later keys,
  * of which the last are the queries' own. (q, k, v, scale f32[]) -> (o, f32[B, heads, queries]:
  * the logarithm of the sum of exponentials); (q, k, v, scale, o, it, do) -> (dq, dk, dv).
- * FGI_KERNEL_NUMBERS: those of the struct. queries is at most keys. */
-#define FGI_KERNEL_ATTENTION    FGI_KERNEL_PREFIX "attention.1"
-#define FGI_KERNEL_ATTENTION_DX FGI_KERNEL_PREFIX "attention_dx.1"
+ * FGI_KERNEL_NUMBERS: those of the struct. queries is at most keys. Packed: T[B, T, C] has queries,
+ * keys and values one after another, and so has the gradient: (p, scale) -> (o, f32[B, heads, T]),
+ * (p, scale, o, it, do) -> dp. */
+#define FGI_KERNEL_ATTENTION           FGI_KERNEL_PREFIX "attention.1"
+#define FGI_KERNEL_ATTENTION_DX        FGI_KERNEL_PREFIX "attention_dx.1"
+#define FGI_KERNEL_ATTENTION_PACKED    FGI_KERNEL_PREFIX "attention_packed.1"
+#define FGI_KERNEL_ATTENTION_PACKED_DX FGI_KERNEL_PREFIX "attention_packed_dx.1"
 typedef struct fgi_kernel_attention_numbers {
     int64_t flops, batch, queries, keys, kv_heads, group, width, is_causal;
 } fgi_kernel_attention_numbers;
@@ -148,6 +152,8 @@ extern const size_t fgi_kernel_count;
 void *fgi_kernel_matmul(fgi_ffi_call *call);
 void *fgi_kernel_attention(fgi_ffi_call *call);
 void *fgi_kernel_attention_dx(fgi_ffi_call *call);
+void *fgi_kernel_attention_packed(fgi_ffi_call *call);
+void *fgi_kernel_attention_packed_dx(fgi_ffi_call *call);
 void *fgi_kernel_gelu(fgi_ffi_call *call);
 void *fgi_kernel_gelu_tanh(fgi_ffi_call *call);
 void *fgi_kernel_layer_norm(fgi_ffi_call *call);

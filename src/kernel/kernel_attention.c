@@ -22,10 +22,10 @@ enum {
     MOST_THREADS = 64
 };
 
-/* A tensor [B, T, heads, D]; a head of a sample is a matrix [T, D]. */
+/* A tensor [B, T, heads, D], or a part of [B, T, row]; a head of a sample is a matrix [T, D]. */
 typedef struct heads {
     char *data;
-    int64_t length, count;
+    int64_t length, count, row;
     bool is_half;
 } heads;
 
@@ -83,18 +83,17 @@ INLINED float largest(float *x, int64_t count)
 /* Where the head begins. */
 INLINED char *head_of(const heads *of, int64_t batch, int64_t head, int64_t width)
 {
-    return of->data + (batch * of->length * of->count + head) * width * (of->is_half ? 2 : 4);
+    return of->data + (batch * of->length * of->row + head * width) * (of->is_half ? 2 : 4);
 }
 
 /* Rows from `first` of a head as a matrix. */
 INLINED fgi_operand rows_of(const problem *p, const heads *of, int64_t batch, int64_t head,
                             int64_t first, bool is_transposed)
 {
-    const int64_t row = of->count * p->n->width;
     return (fgi_operand){.data = head_of(of, batch, head, p->n->width) +
-                                 first * row * (of->is_half ? 2 : 4),
-                         .row = is_transposed ? 1 : row,
-                         .column = is_transposed ? row : 1,
+                                 first * of->row * (of->is_half ? 2 : 4),
+                         .row = is_transposed ? 1 : of->row,
+                         .column = is_transposed ? of->row : 1,
                          .is_half = of->is_half};
 }
 
@@ -328,25 +327,38 @@ static void run_any(void *context, int64_t i, int index)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static heads heads_of(const fgi_ffi_buffer *buffer, int64_t length, int64_t count)
+static heads heads_of(const fgi_ffi_buffer *buffer, int64_t length, int64_t count, int64_t width)
 {
-    return (heads){buffer->data, length, count, buffer->dtype == FGI_FFI_BF16};
+    return (heads){buffer->data, length, count, count * width, buffer->dtype == FGI_FFI_BF16};
 }
 
-static problem problem_of(fgi_ffi_call *call)
+/* Queries, keys and values: three tensors, or one [B, T, numbers of all] at buffer[0]. */
+static void set_operands(const fgi_kernel_attention_numbers *n, const fgi_ffi_buffer *const *buffer,
+                         bool is_packed, heads *const out[3])
 {
-    const fgi_ffi_buffer *const *in = call->in.buffer;
+    const int64_t count[] = {n->kv_heads * n->group, n->kv_heads, n->kv_heads};
+    const int64_t length[] = {n->queries, n->keys, n->keys};
+    int64_t before = 0;
+    for (int i = 0; i < 3; i++) {
+        *out[i] = heads_of(buffer[is_packed ? 0 : i], length[i], count[i], n->width);
+        if (!is_packed)
+            continue;
+        out[i]->row = (count[0] + 2 * n->kv_heads) * n->width;
+        out[i]->data += before * n->width * (out[i]->is_half ? 2 : 4);
+        before += count[i];
+    }
+}
+
+static problem problem_of(fgi_ffi_call *call, bool is_packed)
+{
     const fgi_kernel_attention_numbers *n = (const void *)fgi_ffi_numbers(call);
-    const int64_t panel = HAS_AVX512 ? PANEL : FGI_WIDE;
     problem p = {.n = n,
-                 .scale = *(const float *)in[3]->data,
-                 .q = heads_of(in[0], n->queries, n->kv_heads * n->group),
-                 .k = heads_of(in[1], n->keys, n->kv_heads),
-                 .v = heads_of(in[2], n->keys, n->kv_heads),
+                 .scale = *(const float *)call->in.buffer[is_packed ? 1 : 3]->data,
                  .keys = fgi_blocks(n->keys, PANEL) * PANEL,
                  .width = fgi_blocks(n->width, PANEL) * PANEL,
-                 .panel = panel};
+                 .panel = HAS_AVX512 ? PANEL : FGI_WIDE};
     worker unused;
+    set_operands(n, call->in.buffer, is_packed, (heads *const[]){&p.q, &p.k, &p.v});
     p.worker_size = share(&p, NULL, &unused);
     return p;
 }
@@ -364,27 +376,30 @@ static void *run(fgi_ffi_call *call, problem *p)
     return NULL;
 }
 
-void *fgi_kernel_attention(fgi_ffi_call *call)
+static void *forward(fgi_ffi_call *call, bool is_packed)
 {
     if (fgi_ffi_is_question(call))
         return NULL;
-    problem p = problem_of(call);
-    p.o = heads_of(call->out.buffer[0], p.q.length, p.q.count);
+    problem p = problem_of(call, is_packed);
+    p.o = heads_of(call->out.buffer[0], p.q.length, p.q.count, p.n->width);
     p.lse = call->out.buffer[1]->data;
     return run(call, &p);
 }
 
-void *fgi_kernel_attention_dx(fgi_ffi_call *call)
+static void *backward(fgi_ffi_call *call, bool is_packed)
 {
     if (fgi_ffi_is_question(call))
         return NULL;
-    const fgi_ffi_buffer *const *in = call->in.buffer, *const *out = call->out.buffer;
-    problem p = problem_of(call);
-    p.o = heads_of(in[4], p.q.length, p.q.count);
-    p.lse = in[5]->data;
-    p.dout = heads_of(in[6], p.q.length, p.q.count);
-    p.dq = heads_of(out[0], p.q.length, p.q.count);
-    p.dk = heads_of(out[1], p.k.length, p.k.count);
-    p.dv = heads_of(out[2], p.k.length, p.k.count);
+    const fgi_ffi_buffer *const *in = call->in.buffer + (is_packed ? 2 : 4);
+    problem p = problem_of(call, is_packed);
+    p.o = heads_of(in[0], p.q.length, p.q.count, p.n->width);
+    p.lse = in[1]->data;
+    p.dout = heads_of(in[2], p.q.length, p.q.count, p.n->width);
+    set_operands(p.n, call->out.buffer, is_packed, (heads *const[]){&p.dq, &p.dk, &p.dv});
     return run(call, &p);
 }
+
+void *fgi_kernel_attention(fgi_ffi_call *call) { return forward(call, false); }
+void *fgi_kernel_attention_dx(fgi_ffi_call *call) { return backward(call, false); }
+void *fgi_kernel_attention_packed(fgi_ffi_call *call) { return forward(call, true); }
+void *fgi_kernel_attention_packed_dx(fgi_ffi_call *call) { return backward(call, true); }

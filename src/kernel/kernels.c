@@ -9,6 +9,8 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_MATMUL_DNNL, fgi_kernel_matmul_dnnl},
     {FGI_KERNEL_ATTENTION, fgi_kernel_attention},
     {FGI_KERNEL_ATTENTION_DX, fgi_kernel_attention_dx},
+    {FGI_KERNEL_ATTENTION_PACKED, fgi_kernel_attention_packed},
+    {FGI_KERNEL_ATTENTION_PACKED_DX, fgi_kernel_attention_packed_dx},
     {FGI_KERNEL_GELU, fgi_kernel_gelu},
     {FGI_KERNEL_GELU_TANH, fgi_kernel_gelu_tanh},
     {FGI_KERNEL_LAYER_NORM, fgi_kernel_layer_norm},

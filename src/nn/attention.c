@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/number.h"
-#include <fulgurite/transformer.h>
+#include "nn/layer.h"
 #include "op/composite.h"
 #include "trace/lowering.h"
 
@@ -177,16 +176,18 @@ static const fgi_op attention_op = {.name = "attention",
                                     .rows = attention_rows,
                                     .vjp = attention_vjp};
 
-/* By a kernel of the platform, or empty. */
-static fg_tensor by_kernel(fg_tensor q, fg_tensor k, fg_tensor v, const fg_attention_options *o)
+/* By a kernel of the platform, or empty. packed: what q, k and v are slices of, or empty. */
+static fg_tensor by_kernel(fg_tensor q, fg_tensor k, fg_tensor v, fg_tensor packed,
+                           const fg_attention_options *o)
 {
     fg_trace *trace = fg_tensor_trace(q);
     fg_tensor out = {0};
     if (o->alibi || o->window > 0 || o->valid.handle != 0 || o->segment.handle != 0 ||
         o->position.handle != 0 || (o->dropout > 0 && fg_trace_training(trace)))
         return out;
-    const fg_tensor in[] = {q, k, v, fg_full(trace, FG_F32, o->scale, FG_SCALAR)};
-    fgi_compose(o->causal ? &fgi_causal_attention_op : &fgi_attention_op, in, 4, &out);
+    const fg_tensor in[] = {q, k, v, fg_full(trace, FG_F32, o->scale, FG_SCALAR), packed};
+    fgi_compose(o->causal ? &fgi_causal_attention_op : &fgi_attention_op, in,
+                packed.handle != 0 ? 5 : 4, &out);
     return out;
 }
 
@@ -195,9 +196,6 @@ static fg_tensor attend(const sizes *s, fg_tensor q, fg_tensor query_segment, fg
                         fg_tensor v, const fg_attention_options *o)
 {
     fg_trace *trace = fg_tensor_trace(q);
-    const fg_tensor fused = by_kernel(q, k, v, o);
-    if (fused.handle != 0)
-        return fused;
     const fg_tensor away = distances(trace, s, o);
     fg_tensor scores = fg_mul_scalar(products(q, k), o->scale);
     const fg_type *type = fg_tensor_type(scores);
@@ -310,6 +308,12 @@ static bool check(const fg_type *q, const fg_type *k, const fg_type *v,
 
 fg_tensor fg_attention(fg_tensor q, fg_tensor k, fg_tensor v, const fg_attention_options *options)
 {
+    return fgi_attention_of((fg_tensor){0}, q, k, v, options);
+}
+
+fg_tensor fgi_attention_of(fg_tensor packed, fg_tensor q, fg_tensor k, fg_tensor v,
+                           const fg_attention_options *options)
+{
     fg_trace *trace = fg_tensor_trace(q);
     fg_attention_options o = options != NULL ? *options : (fg_attention_options){0};
     char text[3][96];
@@ -337,8 +341,10 @@ fg_tensor fg_attention(fg_tensor q, fg_tensor k, fg_tensor v, const fg_attention
     o.scale = o.scale != 0 ? o.scale : 1 / sqrt((double)s.width);
     q = fg_reshape(q, FG_DIMS(s.batch, s.queries, s.kv_heads, s.group, s.width));
     const bool is_split = o.query_chunk > 0 && o.query_chunk < s.queries;
-    return fgi_reshape_to(
-        is_split ? attend_in_chunks(&s, q, k, v, &o) : attend(&s, q, o.segment, k, v, &o), &whole);
+    fg_tensor y = is_split ? attend_in_chunks(&s, q, k, v, &o) : by_kernel(q, k, v, packed, &o);
+    if (y.handle == 0)
+        y = attend(&s, q, o.segment, k, v, &o);
+    return fgi_reshape_to(y, &whole);
 }
 
 /* cos or sin of the angles, in both halves: f32[1, T, 1, D]. */

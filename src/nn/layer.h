@@ -37,6 +37,11 @@ fg_variable *fgi_kv_cache_variable(fg_kv_cache *cache, fg_module *module, int wh
  * and returns all that it contains, T[B, length, K, D]. */
 fg_tensor fgi_kv_cache_store(fg_kv_cache *cache, fg_module *module, int which, fg_tensor new);
 
+/* fg_attention of q, k and v, which are slices of `packed` that the caller uses for nothing else,
+ * one after another; packed may be empty. */
+fg_tensor fgi_attention_of(fg_tensor packed, fg_tensor q, fg_tensor k, fg_tensor v,
+                           const fg_attention_options *options);
+
 /* Starts an application of the layer. Returns false if there is nothing to compute (x is poison, or
  * the layer was never built); *out is then the result. */
 bool fgi_layer_enter(const void *layer, const char *kind, fg_tensor x, fg_tensor *out);

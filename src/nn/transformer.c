@@ -98,8 +98,9 @@ fg_multihead_attention *fg_multihead_attention_create(fg_module *parent, const c
     return fg_module_error(module, NULL) == FG_OK ? layer : NULL;
 }
 
-/* Queries, keys and values T[B, T, heads, head_width] of x. */
-static void project(const fg_multihead_attention *layer, fg_tensor x, fg_tensor part[PARTS])
+/* Queries, keys and values T[B, T, heads, head_width] of x; returns what they are slices of, or
+ * empty. */
+static fg_tensor project(const fg_multihead_attention *layer, fg_tensor x, fg_tensor part[PARTS])
 {
     const fg_multihead_attention_options *o = &layer->o;
     const int64_t heads[] = {o->heads, o->kv_heads, o->kv_heads};
@@ -114,6 +115,7 @@ static void project(const fg_multihead_attention *layer, fg_tensor x, fg_tensor 
                                          : fg_linear_apply(layer->in[i], x);
         part[i] = fg_reshape(part[i], FG_DIMS(batch, length, heads[i], o->head_width));
     }
+    return layer->in[KEY] == NULL ? first : (fg_tensor){0};
 }
 
 fg_tensor fg_multihead_attention_apply(const fg_multihead_attention *layer, fg_tensor x,
@@ -129,8 +131,10 @@ fg_tensor fg_multihead_attention_apply(const fg_multihead_attention *layer, fg_t
         return fgi_layer_fail(layer->module, x,
                               "expected floating-point sequences [B, T, %" PRId64 "]", o->width);
     fg_scope_push(fg_tensor_trace(x), fg_module_name(layer->module));
-    project(layer, x, part);
+    fg_tensor packed = project(layer, x, part);
     fg_kv_cache *cache = fgi_kv_cache_in_use(layer->module, &position);
+    if (o->position == FG_POSITION_ROTARY || cache != NULL)
+        packed = (fg_tensor){0};
     for (int i = QUERY; o->position == FG_POSITION_ROTARY && i <= KEY; i++)
         part[i] = fg_rotary(part[i], o->rotary_base, position);
     for (int i = KEY; cache != NULL && i < PARTS; i++)
@@ -143,7 +147,7 @@ fg_tensor fg_multihead_attention_apply(const fg_multihead_attention *layer, fg_t
                                       .position = position,
                                       .dropout = o->dropout,
                                       .query_chunk = o->query_chunk};
-    y = fg_attention(part[QUERY], part[KEY], part[VALUE], &how);
+    y = fgi_attention_of(packed, part[QUERY], part[KEY], part[VALUE], &how);
     y = fg_linear_apply(layer->out, fg_reshape(y, FG_DIMS(fg_tensor_dim(x, 0), fg_tensor_dim(x, 1),
                                                           o->heads * o->head_width)));
     return fgi_layer_leave(layer->module, y);

@@ -10,79 +10,99 @@
 #include "op/lowerings.h"
 #include "trace/trace.h"
 
-/* Inputs of the operations: q T[B, T, K, G, D], k and v T[B, S, K, D], scale f32[]; for the
- * gradient also what the first one made, and the derivative by its result. */
-enum { Q, K, V, SCALE, FORWARD, O = FORWARD, LSE, DOUT, BACKWARD };
-
 /* Multiplications below which the backend is as fast; numbers of a head's keys, for the memory. */
 enum { LEAST_MULTIPLICATIONS = 1 << 18, MOST_NUMBERS = 1 << 20 };
 
+/* Inputs of the operations: PARTS tensors q T[B, T, K, G, D], k and v T[B, S, K, D], or one that
+ * they are slices of, T[B, T, (K G + 2 K) D]; scale f32[]; for the gradient also what the first one
+ * made, and the derivative by its result. */
+enum { Q, K, V, PARTS };
+enum { SCALE, O, LSE, DOUT, OTHERS };
+enum { FORWARD = O, MOST_IN = PARTS + OTHERS };
+
 typedef struct attention_attr {
-    int64_t is_causal;
+    int64_t is_causal, parts; /* 1 or PARTS */
+    int64_t kv_heads, group, width;
 } attention_attr;
 
-static fgi_kernel_attention_numbers numbers_of(const fg_type *q, const fg_type *k, int products,
-                                               int64_t is_causal)
+/* Where one of the OTHERS is. */
+static int place_of(const attention_attr *attr, int which) { return (int)attr->parts + which; }
+
+static bool is_forward(int arity, const attention_attr *attr)
 {
-    fgi_kernel_attention_numbers n = {0,         q->dim[0], q->dim[1], k->dim[1],
-                                      k->dim[2], q->dim[3], q->dim[4], is_causal};
-    n.flops = 2 * products * n.batch * n.queries * n.keys * n.kv_heads * n.group * n.width;
-    return n;
+    return arity == place_of(attr, FORWARD);
 }
 
-static bool forward_infer(fgi_infer *c)
+static int result_count(int arity, const attention_attr *attr)
 {
-    const fg_type *q = c->in[Q];
-    if (!fgi_infer_results(c, 2))
-        return false;
-    c->results->type[0] = *q;
-    c->results->type[1] = (fg_type){FG_F32, 3, {q->dim[0], q->dim[2] * q->dim[3], q->dim[1]}};
-    return true;
+    return is_forward(arity, attr) ? 2 : (int)attr->parts;
 }
 
-static bool backward_infer(fgi_infer *c)
+static bool infer(fgi_infer *c)
 {
-    if (!fgi_infer_results(c, 3))
+    const attention_attr *attr = c->attr;
+    const int count = result_count(c->arity, attr);
+    const int64_t batch = c->in[0]->dim[0], queries = c->in[0]->dim[1];
+    if (!fgi_infer_results(c, count))
         return false;
-    for (int i = Q; i <= V; i++)
+    for (int i = 0; i < count; i++)
         c->results->type[i] = *c->in[i];
+    if (!is_forward(c->arity, attr))
+        return true;
+    c->results->type[0] =
+        (fg_type){c->in[0]->dtype, 5, {batch, queries, attr->kv_heads, attr->group, attr->width}};
+    c->results->type[1] = (fg_type){FG_F32, 3, {batch, attr->kv_heads * attr->group, queries}};
     return true;
 }
 
 /* Samples are independent of each other. */
-static bool rows_of_q(fgi_infer *c)
+static bool rows_of_first(fgi_infer *c)
 {
-    const int count = c->arity == FORWARD ? 2 : 3;
-    for (int i = 0; i < count && c->in_rows[Q] != NULL; i++)
-        if (!fgi_rows_of_result(c, i, c->in_rows[Q]))
+    const int count = result_count(c->arity, c->attr);
+    for (int i = 0; i < count && c->in_rows[0] != NULL; i++)
+        if (!fgi_rows_of_result(c, i, c->in_rows[0]))
             return false;
     return true;
 }
 
+static fgi_kernel_attention_numbers numbers_of(const fgi_node *node)
+{
+    const attention_attr *attr = node->attr;
+    const fg_type *first = &node->in[0]->type, *k = &node->in[attr->parts == 1 ? 0 : K]->type;
+    const int products = is_forward(node->arity, attr) ? 2 : 4;
+    fgi_kernel_attention_numbers n = {0,           first->dim[0],  first->dim[1],
+                                      k->dim[1],   attr->kv_heads, attr->group,
+                                      attr->width, attr->is_causal};
+    n.flops = 2 * products * n.batch * n.queries * n.keys * n.kv_heads * n.group * n.width;
+    return n;
+}
+
 static void emit(fgi_emit *e)
 {
+    static const char *const names[][2] = {
+        {FGI_KERNEL_ATTENTION_DX, FGI_KERNEL_ATTENTION},
+        {FGI_KERNEL_ATTENTION_PACKED_DX, FGI_KERNEL_ATTENTION_PACKED}};
     const fgi_node *node = e->node;
-    const bool is_forward = node->arity == FORWARD;
-    const fgi_kernel_attention_numbers numbers =
-        numbers_of(&node->in[Q]->type, &node->in[K]->type, is_forward ? 2 : 4,
-                   ((const attention_attr *)node->attr)->is_causal);
-    fgi_value in[BACKWARD], out[3];
+    const attention_attr *attr = node->attr;
+    const int count = result_count(node->arity, attr);
+    const fgi_kernel_attention_numbers numbers = numbers_of(node);
+    fgi_value in[MOST_IN], out[PARTS];
     fgi_buf text = {0};
     for (int i = 0; i < node->arity; i++)
         in[i] = fgi_emit_in(e, i);
-    for (int i = 0; i < (is_forward ? 2 : 3); i++)
+    for (int i = 0; i < count; i++)
         out[i] = fgi_emit_result_at(e, i);
     fgi_buf_printf(&text,
                    "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
                    "%" PRId64 " : i64, %s = ",
-                   is_forward ? FGI_KERNEL_ATTENTION : FGI_KERNEL_ATTENTION_DX, FGI_KERNEL_CALL,
+                   names[attr->parts == 1][is_forward(node->arity, attr)], FGI_KERNEL_CALL,
                    fgi_emit_call(e), FGI_KERNEL_NUMBERS);
     fgi_mlir_array(&text, sizeof numbers / sizeof(int64_t), (const int64_t *)&numbers);
     fgi_buf_putc(&text, '}');
     if (text.failed)
         e->b.out->failed = true;
     else
-        fgi_build_results(&e->b, is_forward ? 2 : 3, out,
+        fgi_build_results(&e->b, count, out,
                           &(fgi_operation){"custom_call", text.data, node->arity, in});
     fgi_buf_fini(&text);
 }
@@ -103,13 +123,45 @@ static fg_tensor seen(fg_trace *trace, int64_t queries, int64_t keys)
     return fg_le(key, fg_add_scalar(query, (double)(keys - queries)));
 }
 
+/* Derivatives by q, k and v as one by what they are slices of. */
+static fg_tensor joined(const fg_tensor *d)
+{
+    fg_tensor flat[PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        const fg_type *type = fg_tensor_type(d[i]);
+        const int64_t each = fg_type_count(type) / type->dim[0] / type->dim[1];
+        flat[i] = fg_reshape(d[i], FG_DIMS(type->dim[0], type->dim[1], each));
+    }
+    return fg_concat(flat, PARTS, 2);
+}
+
+/* q, k and v. */
+static void part(const fg_tensor *in, const attention_attr *attr, fg_tensor out[PARTS])
+{
+    const fg_type *type = fg_tensor_type(in[0]);
+    const int64_t heads[] = {attr->kv_heads * attr->group, attr->kv_heads, attr->kv_heads};
+    int64_t start[] = {0, 0, 0}, end[] = {type->dim[0], type->dim[1], 0};
+    for (int i = 0; i < PARTS; i++) {
+        if (attr->parts > 1) {
+            out[i] = in[i];
+            continue;
+        }
+        start[2] = end[2];
+        end[2] += heads[i] * attr->width;
+        const int64_t dim[] = {end[0], end[1], attr->kv_heads, i == Q ? attr->group : attr->width,
+                               attr->width};
+        out[i] = fg_reshape(fg_slice(in[0], start, end, NULL), i == Q ? 5 : 4, dim);
+    }
+}
+
 /* dq, dk and dv in closed form, from q, k, v, scale and dout, in f32. Source: Dao et al. 2022,
  * appendix B. */
-static void closed_form(const fg_tensor *in, fg_tensor dout, bool is_causal, fg_tensor *out)
+static void closed_form(const fg_tensor *of, fg_tensor scale, fg_tensor dout, bool is_causal,
+                        fg_tensor *out)
 {
-    const fg_tensor q = fgi_upcast(in[Q]), k = fgi_upcast(in[K]), v = fgi_upcast(in[V]);
+    const fg_tensor q = fgi_upcast(of[Q]), k = fgi_upcast(of[K]), v = fgi_upcast(of[V]);
     const int last = 4;
-    fg_tensor score = fg_mul(einsum("btkgd,bskd->bkgts", q, k), in[SCALE]);
+    fg_tensor score = fg_mul(einsum("btkgd,bskd->bkgts", q, k), scale);
     const fg_type *type = fg_tensor_type(score);
     if (is_causal)
         score = fg_where(
@@ -117,7 +169,7 @@ static void closed_form(const fg_tensor *in, fg_tensor dout, bool is_causal, fg_
             score, fgi_full_like(score, -1e30));
     const fg_tensor p = fg_softmax(score), dp = einsum("btkgd,bskd->bkgts", dout, v);
     const fg_tensor shared = fgi_expand(fg_sum(fg_mul(p, dp), 1, &last), 1, &last, type);
-    const fg_tensor ds = fg_mul(fg_mul(p, fg_sub(dp, shared)), in[SCALE]);
+    const fg_tensor ds = fg_mul(fg_mul(p, fg_sub(dp, shared)), scale);
     out[Q] = einsum("bkgts,bskd->btkgd", ds, k);
     out[K] = einsum("bkgts,btkgd->bskd", ds, q);
     out[V] = einsum("bkgts,btkgd->bskd", p, dout);
@@ -126,36 +178,40 @@ static void closed_form(const fg_tensor *in, fg_tensor dout, bool is_causal, fg_
 /* Of the closed form. */
 static void backward_vjp(fgi_vjp *v)
 {
-    static const int by[] = {Q, K, V, DOUT};
-    enum { COUNT = sizeof by / sizeof by[0] };
-    fg_tensor made[3], dof[3] = {{0}}, din[COUNT];
-    fgi_node *of[3], *wrt[COUNT];
-    closed_form(v->in, fgi_upcast(v->in[DOUT]), ((const attention_attr *)v->attr)->is_causal != 0,
+    const attention_attr *attr = v->attr;
+    const int parts = (int)attr->parts, at_dout = place_of(attr, DOUT);
+    fg_tensor of[PARTS], made[PARTS], dof[PARTS] = {{0}}, din[PARTS + 1];
+    fgi_node *by[PARTS], *wrt[PARTS + 1];
+    part(v->in, attr, of);
+    closed_form(of, v->in[place_of(attr, SCALE)], fgi_upcast(v->in[at_dout]), attr->is_causal != 0,
                 made);
-    for (int i = 0; i < 3; i++) {
-        of[i] = fgi_node_of(made[i]);
+    if (parts == 1)
+        made[0] = joined(made);
+    for (int i = 0; i < parts; i++) {
+        by[i] = fgi_node_of(made[i]);
+        wrt[i] = fgi_node_of(v->in[i]);
         if (v->douts[i].handle != 0)
             dof[i] = fgi_upcast(v->douts[i]);
     }
-    for (int i = 0; i < COUNT; i++)
-        wrt[i] = fgi_node_of(v->in[by[i]]);
-    fgi_grad_path(fg_tensor_trace(v->out), &(fgi_path){of, dof, 3, wrt, COUNT}, din);
-    for (int i = 0; i < COUNT; i++)
-        v->din[by[i]] = din[i];
+    wrt[parts] = fgi_node_of(v->in[at_dout]);
+    fgi_grad_path(fg_tensor_trace(v->out), &(fgi_path){by, dof, parts, wrt, parts + 1}, din);
+    for (int i = 0; i < parts; i++)
+        v->din[i] = din[i];
+    v->din[at_dout] = din[parts];
 }
 
 static const fgi_op backward_op = {.name = "attention_dx",
-                                   .arity = BACKWARD,
-                                   .infer = backward_infer,
-                                   .rows = rows_of_q,
+                                   .arity = -1,
+                                   .infer = infer,
+                                   .rows = rows_of_first,
                                    .emit = emit,
                                    .vjp = backward_vjp};
 
 static const fgi_op forward_op = {
-    .name = "attention", .arity = FORWARD, .infer = forward_infer, .rows = rows_of_q, .emit = emit};
+    .name = "attention", .arity = -1, .infer = infer, .rows = rows_of_first, .emit = emit};
 
-/* Its inputs are those of the gradient, with the result in place of the derivative by it; its value
- * is that of o. Nothing is emitted. */
+/* Its inputs are o, which its value is that of, and those of the gradient without o and the
+ * derivative by it. Nothing is emitted. */
 static bool result_infer(fgi_infer *c)
 {
     return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
@@ -170,18 +226,21 @@ static bool result_rows(fgi_infer *c)
 
 static void result_vjp(fgi_vjp *v)
 {
-    /* o is first in the node's inputs */
-    const fg_tensor in[BACKWARD] = {v->in[1 + Q], v->in[1 + K], v->in[1 + V], v->in[1 + SCALE],
-                                    v->in[0],     v->in[LSE],   v->dout};
-    fg_tensor out[3];
-    fgi_apply_results(&backward_op, &(fgi_operands){in, BACKWARD, v->attr, sizeof(attention_attr)},
-                      out, 3);
-    for (int i = Q; i <= V; i++)
+    const attention_attr *attr = v->attr;
+    const int parts = (int)attr->parts, count = place_of(attr, OTHERS);
+    fg_tensor in[MOST_IN], out[PARTS];
+    for (int i = 0; i <= parts; i++) /* and the scale */
+        in[i] = v->in[1 + i];
+    in[place_of(attr, O)] = v->in[0];
+    in[place_of(attr, LSE)] = v->in[2 + parts];
+    in[place_of(attr, DOUT)] = v->dout;
+    fgi_apply_results(&backward_op, &(fgi_operands){in, count, attr, sizeof *attr}, out, parts);
+    for (int i = 0; i < parts; i++)
         v->din[1 + i] = out[i];
 }
 
 static const fgi_op result_op = {.name = "attention_result",
-                                 .arity = DOUT,
+                                 .arity = -1,
                                  .infer = result_infer,
                                  .rows = result_rows,
                                  .vjp = result_vjp};
@@ -190,8 +249,9 @@ static const fgi_op result_op = {.name = "attention_result",
 
 static bool is_fast(const fg_tensor *in, int count)
 {
-    const fg_client *client = fg_tensor_trace(in[Q])->client;
-    const fg_type *q = fg_tensor_type(in[Q]), *k = fg_tensor_type(in[K]);
+    const fg_client *client = fg_tensor_trace(in[0])->client;
+    const fg_type *q = fg_tensor_type(in[FGI_ATTENTION_Q]);
+    const fg_type *k = fg_tensor_type(in[FGI_ATTENTION_K]);
     const double each = (double)fg_type_count(q) * (double)k->dim[1];
     (void)count;
     return fgi_client_has_kernels(client) && fg_client_info_of(client)->device_count == 1 &&
@@ -201,24 +261,31 @@ static bool is_fast(const fg_tensor *in, int count)
            k->dim[1] * k->dim[3] <= MOST_NUMBERS;
 }
 
-static void call(const fg_tensor *in, attention_attr attr, fg_tensor *y)
+/* The last of five inputs is what queries, keys and values are slices of. */
+static fg_tensor call(const fg_tensor *in, int count, int64_t is_causal)
 {
-    fg_tensor out[2];
-    fgi_apply_results(&forward_op, &(fgi_operands){in, FORWARD, &attr, sizeof attr}, out, 2);
-    const fg_tensor all[] = {out[0], in[Q], in[K], in[V], in[SCALE], out[1]};
-    *y = fgi_apply(&result_op, all, DOUT, &attr, sizeof attr);
+    const bool is_packed = count > FGI_ATTENTION_PACKED;
+    const fg_type *q = fg_tensor_type(in[FGI_ATTENTION_Q]);
+    const attention_attr attr = {is_causal, is_packed ? 1 : PARTS, q->dim[2], q->dim[3], q->dim[4]};
+    const int parts = (int)attr.parts;
+    fg_tensor all[1 + MOST_IN], out[2]; /* after o, the forward operation's */
+    for (int i = 0; i < parts; i++)
+        all[1 + i] = is_packed ? in[FGI_ATTENTION_PACKED] : in[i];
+    all[1 + parts] = in[FGI_ATTENTION_SCALE];
+    fgi_apply_results(&forward_op, &(fgi_operands){all + 1, parts + 1, &attr, sizeof attr}, out, 2);
+    all[0] = out[0];
+    all[2 + parts] = out[1];
+    return fgi_apply(&result_op, all, parts + 3, &attr, sizeof attr);
 }
 
 static void call_plain(const fg_tensor *in, int count, fg_tensor *out)
 {
-    (void)count;
-    call(in, (attention_attr){0}, out);
+    *out = call(in, count, 0);
 }
 
 static void call_causal(const fg_tensor *in, int count, fg_tensor *out)
 {
-    (void)count;
-    call(in, (attention_attr){1}, out);
+    *out = call(in, count, 1);
 }
 
 #define KERNEL .platform = FGI_CPU, .rule = "attention-kernel", .composes = is_fast

@@ -27,7 +27,15 @@ extern const fgi_op fgi_layer_norm_op, fgi_rms_norm_op;
 double fgi_norm_eps(fg_tensor eps);
 /* q T[B, T, K, G, D], k and v T[B, S, K, D], scale f32[] -> softmax(scale q k') v like q, for each
  * of the K heads of keys and its G heads of queries, or an empty tensor if the platform has no
- * kernel for it (attention_cpu.c). Causal: query t sees keys up to t + S - T. */
+ * kernel for it (attention_cpu.c). Causal: query t sees keys up to t + S - T. If q, k and v are all
+ * slices of T[B, T, C], in this order, that may be given too: derivatives are by it. */
+enum {
+    FGI_ATTENTION_Q,
+    FGI_ATTENTION_K,
+    FGI_ATTENTION_V,
+    FGI_ATTENTION_SCALE,
+    FGI_ATTENTION_PACKED
+};
 extern const fgi_op fgi_attention_op, fgi_causal_attention_op;
 /* The tensors of a list of fgi_adam_operands -> those of fgi_adam_results (adam_update.c) */
 enum { FGI_ADAM_IN = sizeof(fgi_adam_operands) / sizeof(fg_tensor) };
