@@ -110,7 +110,7 @@ void fgi_build_reduction(fgi_builder *b, const fgi_value *result, const char *na
                          const char *body, fgi_value in, fgi_value init, fgi_buf *attributes);
 /* Sums over axes, in ascending order. */
 fgi_value fgi_build_sum(fgi_builder *b, fgi_value x, int count, const int64_t *axis);
-/* Sums of adjacent blocks; size[i] must divide dimension i. */
+/* Sums of adjacent blocks; the last one along dimension i is smaller if size[i] is no divisor. */
 fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size);
 /* select_and_scatter: in each window of x, the first largest element receives the window's element
  * of `source`; they are added up. `attributes` is freed. */

@@ -168,10 +168,18 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
 {
     fgi_buf text = {0};
     fg_type type = x.type;
-    for (int i = 0; i < type.rank; i++)
-        type.dim[i] /= size[i];
+    bool is_partial = false;
+    for (int i = 0; i < type.rank; i++) {
+        type.dim[i] = (type.dim[i] + size[i] - 1) / size[i];
+        is_partial = is_partial || type.dim[i] * size[i] != x.type.dim[i];
+    }
     fgi_build_array(&text, "window_dimensions", type.rank, size);
     fgi_build_array(&text, "window_strides", type.rank, size);
+    for (int i = 0; i < type.rank && is_partial; i++)
+        fgi_buf_printf(&text, "%s[0, %" PRId64 "]", i == 0 ? ", padding = dense<[" : ", ",
+                       type.dim[i] * size[i] - x.type.dim[i]);
+    if (is_partial)
+        fgi_buf_printf(&text, "]> : tensor<%dx2xi64>", type.rank);
     return sum(b, &type, "reduce_window", x, &text);
 }
 

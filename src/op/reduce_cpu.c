@@ -61,6 +61,13 @@ static bool has_stages(const fgi_emit *e, const fg_type *a, int count)
 
 static const int64_t axes[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
 
+/* How many rows a window of a later stage has: without one, all stages would be merged. */
+static int64_t window_rows(int64_t rows)
+{
+    const int64_t even = divisor(rows, ROWS);
+    return even >= LEAST_ROWS || rows <= ROWS ? even : ROWS;
+}
+
 /* Sums over the first `count` axes in stages. */
 static fgi_value sum_in_stages(const fgi_emit *e, fgi_builder *b, fgi_value a, int count)
 {
@@ -69,10 +76,8 @@ static fgi_value sum_in_stages(const fgi_emit *e, fgi_builder *b, fgi_value a, i
     fgi_value r = fgi_build_reshape(b, a, 3, matrix.dim);
     r = add_rows(b, r, first_rows(matrix.dim[1]));
     do {
-        const int64_t rows = divisor(r.type.dim[1], ROWS);
-        r = fgi_build_sum_windows(b, r, (int64_t[]){1, rows, 1});
-    } while (fg_type_count(&r.type) >= LEAST_ELEMENTS &&
-             divisor(r.type.dim[1], ROWS) >= LEAST_ROWS);
+        r = fgi_build_sum_windows(b, r, (int64_t[]){1, window_rows(r.type.dim[1]), 1});
+    } while (fg_type_count(&r.type) >= LEAST_ELEMENTS && window_rows(r.type.dim[1]) >= LEAST_ROWS);
     r = fgi_build_sum(b, r, 2, axes);
     return rank - count == 1 ? r : fgi_build_reshape(b, r, rank - count, &a.type.dim[count]);
 }

@@ -280,6 +280,7 @@ static void sums_in_stages(void **state)
     const lowering_problem rows[] = {
         SUM("rows", 1, {FG_F32, 2, {512, 96}}),
         SUM("odd rows", 1, {FG_F32, 2, {1125, 40}}),
+        SUM("a prime number of rows left", 2, {FG_F32, 3, {16, 197, 24}}),
         SUM("images", 3, X(8, 32, 32, 16)),
         SUM("small images", 3, X(128, 2, 2, 64)),
         SUM("images to rows of channels", 2, X(6, 20, 9, 35)),
