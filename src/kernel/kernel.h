@@ -18,14 +18,18 @@
 #define FGI_KERNEL_PREFIX    "fulgurite."
 
 /* y[batch, M, N] = op(a) op(b): f32 or bf16, of any rank with as many elements, added up in f32.
- * FGI_KERNEL_NUMBERS: those of the struct, all int64_t. The second kernel is oneDNN's. */
+ * FGI_KERNEL_NUMBERS: those of the struct, all int64_t. The second kernel is oneDNN's; the first
+ * takes up to FGI_KERNEL_MATMUL_TERMS further operands, [N] or [M, N], which are added to y, before
+ * relu if it is asked for; then batch is 1, and inner is not 0. */
 #define FGI_KERNEL_MATMUL_PREFIX FGI_KERNEL_PREFIX "matmul"
-#define FGI_KERNEL_MATMUL        FGI_KERNEL_MATMUL_PREFIX ".2"
+#define FGI_KERNEL_MATMUL        FGI_KERNEL_MATMUL_PREFIX ".3"
 #define FGI_KERNEL_MATMUL_DNNL   FGI_KERNEL_MATMUL_PREFIX "_dnnl.1"
 typedef struct fgi_kernel_matmul_numbers {
     int64_t flops, batch, rows, inner, columns; /* rows: M, columns: N */
     int64_t a_is_transposed, b_is_transposed;   /* in memory [inner, rows], [columns, inner] */
+    int64_t is_relu;
 } fgi_kernel_matmul_numbers;
+enum { FGI_KERNEL_MATMUL_TERMS = 2 };
 
 /* o = softmax(scale q k') v of queries T[B, queries, heads, D] and keys T[B, keys, kv_heads, D],
  * f32 or bf16, each head of keys for `group` heads of queries; causal: a query sees no later keys,

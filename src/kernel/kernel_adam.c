@@ -1,9 +1,10 @@
-/* kernel_adam.c - Adam's update of parameters and their moments, one loop each.
+/* kernel_adam.c - Adam's update of parameters and their moments, in one pass.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "kernel/kernel.h"
+#include "kernel/parallel.h"
 #include "kernel/vector.h"
 
 /* `before` and `now` may be the same memory. */
@@ -37,35 +38,57 @@ INLINED void update(const state *before, const float *gradient, const float *num
     }
 }
 
-typedef void update_fn(const state *before, const float *gradient, const float *number,
-                       int64_t count, const result *now);
+/* Elements that a thread takes at a time. */
+enum { CHUNK = 1 << 14, MOST_THREADS = 64 };
 
-WITH_AVX2 static void update_avx2(const state *before, const float *gradient, const float *number,
-                                  int64_t count, const result *now)
+/* Chunks are numbered from the first tensor's to the last one's. */
+INLINED void update_chunk(void *context, int64_t i)
 {
-    update(before, gradient, number, count, now);
+    const fgi_ffi_call *call = context;
+    const int64_t tensors = call->out.count / 3;
+    const float *numbers = call->in.buffer[4 * tensors]->data;
+    int64_t t = 0, count = fgi_ffi_count(call->out.buffer[0]);
+    for (; i * CHUNK >= count; count = fgi_ffi_count(call->out.buffer[3 * ++t]))
+        i -= (count + CHUNK - 1) / CHUNK;
+    const fgi_ffi_buffer *const *in = call->in.buffer + 3 * t,
+                                *g = call->in.buffer[3 * tensors + t];
+    const fgi_ffi_buffer *const *out = call->out.buffer + 3 * t;
+    const int64_t at = i * CHUNK;
+    const state before = {(const float *)in[0]->data + at, (const float *)in[1]->data + at,
+                          (const float *)in[2]->data + at};
+    const result now = {(float *)out[0]->data + at, (float *)out[1]->data + at,
+                        (float *)out[2]->data + at};
+    update(&before, (const float *)g->data + at, numbers, count - at < CHUNK ? count - at : CHUNK,
+           &now);
 }
 
-static void update_any(const state *before, const float *gradient, const float *number,
-                       int64_t count, const result *now)
+WITH_AVX512 static void update_avx512(void *context, int64_t i, int worker)
 {
-    update(before, gradient, number, count, now);
+    (void)worker;
+    update_chunk(context, i);
+}
+
+WITH_AVX2 static void update_avx2(void *context, int64_t i, int worker)
+{
+    (void)worker;
+    update_chunk(context, i);
+}
+
+static void update_any(void *context, int64_t i, int worker)
+{
+    (void)worker;
+    update_chunk(context, i);
 }
 
 void *fgi_kernel_adam(fgi_ffi_call *call)
 {
     if (fgi_ffi_is_question(call))
         return NULL;
-    update_fn *const run = HAS_AVX2 ? update_avx2 : update_any;
-    const int64_t count = call->out.count / 3;
-    const float *numbers = call->in.buffer[4 * count]->data;
-    for (int64_t i = 0; i < count; i++) {
-        const fgi_ffi_buffer *const *in = call->in.buffer + 3 * i;
-        const fgi_ffi_buffer *const *out = call->out.buffer + 3 * i;
-        const fgi_ffi_buffer *g = call->in.buffer[3 * count + i];
-        const state before = {in[0]->data, in[1]->data, in[2]->data};
-        const result now = {out[0]->data, out[1]->data, out[2]->data};
-        run(&before, g->data, numbers, fgi_ffi_count(g), &now);
-    }
+    const fgi_work old = HAS_AVX2 ? update_avx2 : update_any;
+    int64_t chunks = 0;
+    for (int64_t t = 0; t < call->out.count / 3; t++)
+        chunks += (fgi_ffi_count(call->out.buffer[3 * t]) + CHUNK - 1) / CHUNK;
+    const int threads = chunks > 1 ? fgi_parallel_threads(call, MOST_THREADS) : 1;
+    fgi_parallel(call, threads, chunks, HAS_AVX512 ? update_avx512 : old, call);
     return NULL;
 }

@@ -28,6 +28,8 @@ typedef struct problem {
     int64_t a_each, b_each; /* bytes from one matrix to the next */
     char *y;
     bool y_is_half;
+    int term_count; /* added to y */
+    fgi_operand term[FGI_KERNEL_MATMUL_TERMS];
     int64_t rows, columns, across, down; /* of a block; blocks in a row and a column of y */
     float *memory;                       /* of the threads */
 } problem;
@@ -48,6 +50,39 @@ typedef struct block {
 } block;
 
 #define VARIANT int rows, int wide
+
+/* Up to 16 numbers. */
+INLINED void load_few(fgi_wide *to, const char *from, bool is_half, int64_t count)
+{
+    char whole[FGI_WIDE * sizeof(float)] = {0};
+    if (count >= FGI_WIDE) {
+        fgi_load(to, from, is_half);
+        return;
+    }
+    memcpy(whole, from, (size_t)(count * (is_half ? 2 : 4)));
+    fgi_load(to, whole, is_half);
+}
+
+/* Rows from m and columns from c of the block are complete, apart from terms and relu. */
+INLINED void finish(const problem *p, const block *of, int64_t m, int64_t c,
+                    const fgi_block_matmul *done)
+{
+    const int64_t columns = fgi_least(of->panel, of->columns - c);
+    for (int64_t r = 0; r < done->rows; r++)
+        for (int64_t at = 0; at < columns; at += FGI_WIDE) {
+            fgi_wide *y = (fgi_wide *)(void *)(done->y + r * done->y_row + at), sum = *y, term;
+            for (int i = 0; i < p->term_count; i++) {
+                const fgi_operand *t = &p->term[i];
+                const int64_t from = (of->m + m + r) * t->row + of->n + c + at;
+                load_few(&term, t->data + from * (t->is_half ? 2 : 4), t->is_half, columns - at);
+                sum += term;
+            }
+            const fgi_wide_bits is_kept = ~(fgi_wide_bits)(sum <= 0); /* and NaN */
+            if (p->size.is_relu)
+                fgi_keep(&is_kept, &sum, 0);
+            *y = sum;
+        }
+}
 
 /* Increases rows from m of the block by the product over inner numbers from k. */
 INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_t count, int64_t k,
@@ -75,6 +110,8 @@ INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_
                                          .y_row = is_direct ? p->size.columns : of->padded,
                                          .adds = k > 0};
         fgi_multiply_panel(&matmul, rows, wide);
+        if ((p->term_count > 0 || p->size.is_relu) && k + inner == p->size.inner)
+            finish(p, of, m, c, &matmul);
     }
 }
 
@@ -195,6 +232,10 @@ void *fgi_kernel_matmul(fgi_ffi_call *call)
                  .b = operand_of(in[1], n->inner, n->columns, n->b_is_transposed != 0),
                  .y = y->data,
                  .y_is_half = y->dtype == FGI_FFI_BF16};
+    for (size_t i = 2; i < (size_t)call->in.count; i++) {
+        const bool is_row = fgi_ffi_count(in[i]) == n->columns;
+        p.term[p.term_count++] = operand_of(in[i], is_row ? 0 : 1, is_row ? 0 : n->columns, false);
+    }
     p.a_each = n->rows * n->inner * (p.a.is_half ? 2 : 4);
     p.b_each = n->inner * n->columns * (p.b.is_half ? 2 : 4);
     if (fgi_ffi_count(y) == 0)

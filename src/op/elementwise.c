@@ -116,7 +116,7 @@ static void relu_vjp(fgi_vjp *v)
         fg_where(fg_gt(v->out, fgi_full_like(v->out, 0)), v->dout, fgi_full_like(v->dout, 0));
 }
 
-static const fgi_op relu = {.name = "relu",
+const fgi_op fgi_relu_op = {.name = "relu",
                             .arity = 1,
                             .role = FGI_POINTWISE,
                             .infer = same_number,
@@ -124,7 +124,7 @@ static const fgi_op relu = {.name = "relu",
                             .emit = relu_emit,
                             .vjp = relu_vjp};
 
-fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(relu, a); }
+fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(fgi_relu_op, a); }
 
 /* ---- activation functions -------------------------------------------------------------------- */
 
@@ -359,15 +359,15 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
         if (v->need[1])                                                                            \
             v->din[1] = (db);                                                                      \
     }                                                                                              \
-    static const fgi_op id##_op = {.name = #id,                                                    \
-                                   .arity = 2,                                                     \
-                                   .role = FGI_POINTWISE,                                          \
-                                   .is_commutative = (commutes),                                   \
-                                   .infer = (rule),                                                \
-                                   .rows = fgi_rows_pointwise,                                     \
-                                   .emit = id##_emit,                                              \
-                                   .vjp = id##_vjp};                                               \
-    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
+    const fgi_op fgi_##id##_op = {.name = #id,                                                     \
+                                  .arity = 2,                                                      \
+                                  .role = FGI_POINTWISE,                                           \
+                                  .is_commutative = (commutes),                                    \
+                                  .infer = (rule),                                                 \
+                                  .rows = fgi_rows_pointwise,                                      \
+                                  .emit = id##_emit,                                               \
+                                  .vjp = id##_vjp};                                                \
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&fgi_##id##_op, a, b); }
 
 #define BINARY(id, stablehlo, ...) BINARY_EMIT(id, fgi_emit_simple(e, stablehlo, NULL), __VA_ARGS__)
 
@@ -472,10 +472,10 @@ fg_tensor fg_add_scalar(fg_tensor a, double term) { return fg_add(a, fgi_full_li
 
 fgi_linearity fgi_linearity_of(const fgi_op *op)
 {
-    if (op == &add_op || op == &sub_op || op == &neg_op || op == &cast || op->role == FGI_MOVES ||
-        op == &fgi_alias_op)
+    if (op == &fgi_add_op || op == &fgi_sub_op || op == &neg_op || op == &cast ||
+        op->role == FGI_MOVES || op == &fgi_alias_op)
         return FGI_LINEAR;
-    if (op == &mul_op)
+    if (op == &fgi_mul_op)
         return FGI_BILINEAR;
-    return op == &div_op ? FGI_LINEAR_IN_FIRST : FGI_NOT_LINEAR;
+    return op == &fgi_div_op ? FGI_LINEAR_IN_FIRST : FGI_NOT_LINEAR;
 }

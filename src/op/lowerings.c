@@ -21,17 +21,19 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_conv_dx_reverse_cpu,
     &fgi_conv_dk_groups_cpu,
     &fgi_conv_dk_chunks_cpu,
-    /* kernels: kernels_cpu.c */
-    &fgi_dot_kernel_cpu,
+    /* kernels */
+    &fgi_dot_kernel_cpu, /* matmul_cpu.c */
     &fgi_matmul_kernel_cpu,
+    &fgi_add_matmul_cpu,
+    &fgi_relu_matmul_cpu,
     &fgi_gelu_cpu, /* gelu_cpu.c */
     &fgi_gelu_tanh_cpu,
     &fgi_layer_norm_cpu, /* norm_cpu.c */
     &fgi_rms_norm_cpu,
     &fgi_attention_cpu, /* attention_cpu.c */
     &fgi_causal_attention_cpu,
-    &fgi_nonfinite_small_cpu,
-    &fgi_adam_small_cpu,
+    &fgi_nonfinite_small_cpu, /* optimizer_cpu.c */
+    &fgi_adam_kernel_cpu,
     /* contractions: dot_cpu.c */
     &fgi_dot_wide_cpu,
     &fgi_matmul_wide_cpu,

@@ -13,8 +13,9 @@ extern const fgi_lowering fgi_conv_winograd_cpu, fgi_conv_dx_winograd_cpu, fgi_c
     fgi_conv_dnnl_cpu, fgi_conv_dx_dnnl_cpu, fgi_conv_dk_dnnl_cpu;
 extern const fgi_lowering fgi_conv_matmul_cpu, fgi_conv_dx_matmul_cpu, fgi_conv_dk_matmul_cpu;
 extern const fgi_lowering fgi_dot_wide_cpu, fgi_matmul_wide_cpu;
-extern const fgi_lowering fgi_dot_kernel_cpu, fgi_matmul_kernel_cpu, fgi_nonfinite_small_cpu,
-    fgi_adam_small_cpu;
+extern const fgi_lowering fgi_dot_kernel_cpu, fgi_matmul_kernel_cpu, fgi_add_matmul_cpu,
+    fgi_relu_matmul_cpu;
+extern const fgi_lowering fgi_nonfinite_small_cpu, fgi_adam_kernel_cpu;
 extern const fgi_lowering fgi_gelu_cpu, fgi_gelu_tanh_cpu;
 extern const fgi_lowering fgi_layer_norm_cpu, fgi_rms_norm_cpu;
 extern const fgi_lowering fgi_attention_cpu, fgi_causal_attention_cpu;

@@ -33,6 +33,8 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
 /* a, whose axes were reduced, broadcast along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
+extern const fgi_op fgi_add_op, fgi_relu_op; /* elementwise.c */
+
 /* How a result depends on its operands, which determines whether properties of a mean apply to it.
  */
 typedef enum fgi_linearity {

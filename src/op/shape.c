@@ -236,7 +236,7 @@ static void broadcast_vjp(fgi_vjp *v)
     v->din[0] = fgi_reshape_to(sum, in);
 }
 
-static const fgi_op broadcast = {.name = "broadcast",
+const fgi_op fgi_broadcast_op = {.name = "broadcast",
                                  .arity = 1,
                                  .role = FGI_MOVES,
                                  .infer = broadcast_infer,
@@ -250,7 +250,7 @@ static fg_tensor apply_broadcast(fg_tensor a, const fgi_broadcast_attr *attr)
     memcpy(type.dim, attr->dim, sizeof type.dim);
     return fgi_same_shape(&type, fg_tensor_type(a))
                ? a
-               : fgi_apply(&broadcast, &a, 1, attr, sizeof *attr);
+               : fgi_apply(&fgi_broadcast_op, &a, 1, attr, sizeof *attr);
 }
 
 fg_tensor fg_broadcast_to(fg_tensor a, int rank, const int64_t *dim)

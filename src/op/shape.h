@@ -32,7 +32,7 @@ typedef struct fgi_axis_attr {
     int64_t axis;
 } fgi_axis_attr;
 
-extern const fgi_op fgi_pad_op, fgi_concat_op;
+extern const fgi_op fgi_pad_op, fgi_concat_op, fgi_broadcast_op;
 
 /* Row rules (shape_rows.c). */
 bool fgi_reshape_rows(fgi_infer *c);

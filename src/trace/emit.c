@@ -101,6 +101,7 @@ typedef struct fgi_module {
     uint32_t *value;       /* SSA number by node id */
     uint32_t *scalar_word; /* index in the packed scalars, by leaf index */
     bool *is_stored;       /* by node id: nothing must be fused across the node's result */
+    uint8_t *readers;      /* by node id, at most 2 */
     bool *only;            /* by node id: what is emitted of the live nodes; NULL: all */
     bool with_locations;
     fgi_hash before; /* of the operations up to this one */
@@ -113,6 +114,7 @@ static void module_fini(module *m)
     fgi_free(m->value);
     fgi_free(m->scalar_word);
     fgi_free(m->is_stored);
+    fgi_free(m->readers);
     fgi_functions_fini(&m->functions);
 }
 
@@ -268,6 +270,11 @@ bool fgi_emit_is_used(const fgi_emit *e, int i)
     return e->module->layout->is_live[e->node->results->node[i]->id];
 }
 
+bool fgi_emit_has_one_reader(const fgi_emit *e, const fgi_node *node)
+{
+    return e->module->readers[node->first->id] == 1;
+}
+
 static bool is_argument(const fgi_node *node)
 {
     if (node->op == &fgi_leaf_op)
@@ -416,13 +423,32 @@ static bool mark_values(module *m)
     return m->is_stored != NULL && fgi_cpu_stored(m->trace, m->layout->is_live, m->is_stored);
 }
 
+static void read_by_one_more(module *m, const fgi_node *node)
+{
+    uint8_t *readers = &m->readers[node->first->id];
+    *readers = *readers == 0 ? 1 : 2;
+}
+
+/* False when out of memory. */
+static bool count_readers(module *m)
+{
+    const fg_trace *trace = m->trace;
+    m->readers = fgi_calloc(trace->node_count + 1, sizeof *m->readers);
+    for (size_t id = 0; m->readers != NULL && id < trace->node_count; id++)
+        for (int i = 0; m->layout->is_live[id] && i < trace->nodes[id]->arity; i++)
+            read_by_one_more(m, trace->nodes[id]->in[i]);
+    for (size_t i = 0; m->readers != NULL && i < result_count(m); i++)
+        read_by_one_more(m, result_node(m, i));
+    return m->readers != NULL;
+}
+
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err)
 {
     module m = {.trace = trace, .layout = layout, .outputs = outputs};
     m.value = fgi_calloc(trace->node_count + 1, sizeof *m.value);
     m.scalar_word = fgi_calloc(trace->leaf_count + 1, sizeof *m.scalar_word);
-    if (m.value == NULL || m.scalar_word == NULL || !mark_values(&m)) {
+    if (m.value == NULL || m.scalar_word == NULL || !mark_values(&m) || !count_readers(&m)) {
         module_fini(&m);
         return fgi_no_memory(err);
     }

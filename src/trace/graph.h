@@ -135,6 +135,8 @@ fgi_value fgi_emit_result_at(const fgi_emit *e, int i);
 void fgi_emit_become_at(fgi_emit *e, int i, fgi_value value);
 /* Whether result i of several is used. */
 bool fgi_emit_is_used(const fgi_emit *e, int i);
+/* Whether the value of this node has one reader in the program, which may then include it. */
+bool fgi_emit_has_one_reader(const fgi_emit *e, const fgi_node *node);
 /* Emits the live nodes of a region; with `only`, those that this node is computed from. */
 void fgi_emit_region(fgi_emit *e, const fgi_region *region, const fgi_node *only);
 /* Emits the node as one StableHLO operation on its operands. attributes may be NULL, a format

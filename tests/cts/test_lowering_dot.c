@@ -38,6 +38,26 @@ static size_t linear(const lowering_problem *p, const fg_tensor *in, fg_tensor *
     return 3;
 }
 
+/* relu(r + (x w + b)), where another value reads r, and the gradients of its sum. layers: which of
+ * these parts there are, bits. */
+enum { BIAS = 1, RESIDUAL = 2, RELU = 4, PART_IS_READ = 8 };
+static size_t sum(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor product = fg_matmul(in[0], in[1]), zero = fg_mul_scalar(product, 0);
+    const fg_tensor r = fg_square(fg_matmul(in[0], fg_neg(in[1])));
+    fg_tensor y = fg_matmul(in[0], fg_add_scalar(in[1], 1));
+    if ((p->layers & PART_IS_READ) != 0)
+        y = product;
+    if ((p->layers & BIAS) != 0)
+        y = fg_add(y, fg_stop_gradient(fg_sum(in[1], 1, (const int[]){0})));
+    if ((p->layers & RESIDUAL) != 0)
+        y = fg_add(r, y);
+    out[0] = (p->layers & RELU) != 0 ? fg_relu(y) : y;
+    out[1] = fg_add(r, zero);
+    fg_grad(fg_sum(out[0], 0, NULL), in, 2, &out[2]);
+    return 4;
+}
+
 #define DOT(label, which, a_axis, b_axis, ...)                                                     \
     {                                                                                              \
         .name = (label), .rule = (which), .in = {__VA_ARGS__}, .in_count = 2,                      \
@@ -88,6 +108,29 @@ static void matmuls_by_kernels(void **state)
         KERNEL("a vector", 0, 1, {FG_F32, 1, {256}}, {FG_F32, 2, {200, 256}}),
         KERNEL("nothing to add", 1, 0, {FG_F32, 2, {5, 0}}, {FG_F32, 2, {0, 6}}),
         KERNEL("f64", 1, 0, {FG_F64, 2, {16, 16}}, {FG_F64, 2, {16, 16}}),
+    };
+    (void)state;
+    check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
+}
+
+#define SUM(label, parts, dtype)                                                                   \
+    {                                                                                              \
+        .name = (label), .rule = "matmul-sum", .in = {{dtype, 2, {13, 31}}, {dtype, 2, {31, 37}}}, \
+        .in_count = 2, .write = sum, .layers = (parts)                                             \
+    }
+
+static void sums_that_begin_with_a_matmul(void **state)
+{
+    const lowering_problem rows[] = {
+        SUM("bias", BIAS, FG_F32),
+        SUM("residual", RESIDUAL, FG_F32),
+        SUM("relu", RELU, FG_F32),
+        SUM("bias, residual, relu", BIAS | RESIDUAL | RELU, FG_F32),
+    };
+    lowering_problem same[] = {
+        SUM("nothing", 0, FG_F32),
+        SUM("bias, whose matmul is also read", BIAS | PART_IS_READ, FG_F32),
+        SUM("f64", BIAS | RELU, FG_F64),
     };
     (void)state;
     check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
@@ -288,9 +331,13 @@ static void forms_are_as_they_were(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(matmuls_in_16_bits),   cmocka_unit_test(matmuls_by_kernels),
-    cmocka_unit_test(attention_by_kernels), cmocka_unit_test(gelu_by_kernels),
-    cmocka_unit_test(norms_by_kernels),     cmocka_unit_test(forms_are_as_they_were),
+    cmocka_unit_test(matmuls_in_16_bits),
+    cmocka_unit_test(matmuls_by_kernels),
+    cmocka_unit_test(sums_that_begin_with_a_matmul),
+    cmocka_unit_test(attention_by_kernels),
+    cmocka_unit_test(gelu_by_kernels),
+    cmocka_unit_test(norms_by_kernels),
+    cmocka_unit_test(forms_are_as_they_were),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, lowering_open, lowering_close) == 0 ? 0 : 1; }

@@ -169,7 +169,7 @@ static void a_bench_names_layers_and_lines(void **state)
         assert_string_equal(json_string_value(json_object_get(conv, "kind")), "convolutions");
     }
     assert_string_equal(
-        json_string_value(json_object_get(row_of(root, "fulgurite.matmul.2", "fc2"), "kind")),
+        json_string_value(json_object_get(row_of(root, "fulgurite.matmul.3", "fc2"), "kind")),
         "matmuls");
     assert_string_equal(
         json_string_value(json_object_get(row_of(root, "fulgurite.adam.1", "optimizer"), "kind")),

@@ -65,6 +65,8 @@ static void end(call *c)
 typedef struct matmul {
     int64_t batch, m, k, n;
     bool a_is_transposed, b_is_transposed, is_half;
+    int terms; /* a row, which each row of the result is increased by; and a matrix */
+    bool is_relu;
 } matmul;
 
 /* The tensor in bf16, truncated. */
@@ -105,6 +107,13 @@ static void check_element(const matmul *p, const call *c, int64_t batch, int64_t
         sum += x;
         size += fabs(x);
     }
+    for (int t = 0; t < p->terms; t++) {
+        const double x = number(&c->in[2 + t], (t == 0 ? 0 : i * p->n) + j);
+        sum += x;
+        size += fabs(x);
+    }
+    if (p->is_relu && sum < 0)
+        sum = 0;
     const double y = number(&c->out[0], (batch * p->m + i) * p->n + j);
     if (!(fabs(y - sum) <= (p->is_half ? 4e-3 * fabs(sum) : 0) + 1e-6 * size))
         fail_msg("%d: %dx%dx%d, %d %d: [%d, %d] is %g, expected %g", (int)p->batch, (int)p->m,
@@ -119,7 +128,8 @@ static void check_matmul(const matmul *p)
                                                .inner = p->k,
                                                .columns = p->n,
                                                .a_is_transposed = p->a_is_transposed,
-                                               .b_is_transposed = p->b_is_transposed};
+                                               .b_is_transposed = p->b_is_transposed,
+                                               .is_relu = p->is_relu};
     const fgi_ffi_array array = {.count = sizeof numbers / sizeof(int64_t), .data = &numbers};
     const void *const value = &array;
     call c;
@@ -127,9 +137,11 @@ static void check_matmul(const matmul *p)
     c.frame.attributes = (fgi_ffi_attributes){.count = 1, .value = &value};
     (void)add(&c, false, p->batch * p->m, p->k);
     (void)add(&c, false, p->batch * p->k, p->n);
+    for (int t = 0; t < p->terms; t++)
+        (void)add(&c, false, t == 0 ? 1 : p->m, p->n);
     (void)add(&c, true, p->batch * p->m, p->n);
-    for (int i = 0; i < 3 && p->is_half; i++)
-        halve(i < 2 ? &c.in[i] : &c.out[0]);
+    for (int i = 0; i < 3 + p->terms && p->is_half; i++)
+        halve(i < 2 + p->terms ? &c.in[i] : &c.out[0]);
     assert_null(fgi_kernel_matmul(&c.frame));
     for (int64_t i = 0; i < p->batch * p->m; i++)
         for (int64_t j = 0; j < p->n; j++)
@@ -146,7 +158,8 @@ static void matmuls_of_all_sizes(void **state)
             for (size_t k = 0; k < sizeof inner / sizeof inner[0]; k++)
                 for (int64_t n = 1; n <= 35; n += n < 18 ? 1 : 8)
                     check_matmul(&(matmul){1, m, inner[k], n, (form & 1) != 0, (form & 2) != 0,
-                                           (form & 4) != 0});
+                                           (form & 4) != 0, inner[k] > 0 ? (int)(m + n) % 3 : 0,
+                                           inner[k] > 0 && n % 2 != 0});
 }
 
 /* Of several blocks, and of several matrices. */
@@ -155,10 +168,11 @@ static void matmuls_in_blocks(void **state)
     (void)state;
     for (int form = 0; form < 8; form++) {
         const bool a = (form & 1) != 0, b = (form & 2) != 0, is_half = (form & 4) != 0;
-        check_matmul(&(matmul){1, 401, 20, 11, a, b, is_half});
-        check_matmul(&(matmul){1, 13, 20, 275, a, b, is_half});
-        check_matmul(&(matmul){1, 30, 801, 40, a, b, is_half});
-        check_matmul(&(matmul){3, 14, 19, 37, a, b, is_half});
+        check_matmul(&(matmul){1, 401, 20, 11, a, b, is_half, 2, false});
+        check_matmul(&(matmul){1, 13, 20, 275, a, b, is_half, 2, false});
+        check_matmul(&(matmul){1, 30, 801, 40, a, b, is_half, 2, true});
+        check_matmul(&(matmul){1, 401, 260, 275, a, b, is_half, 1, false});
+        check_matmul(&(matmul){3, 14, 19, 37, a, b, is_half, 0, false});
     }
 }
 
