@@ -2,11 +2,9 @@
  * step of a GPT writes and reads each of its f32[B, heads, T, T] a dozen times otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-
-#include "hlo/mlir.h"
 #include "kernel/kernel.h"
 #include "op/composite.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
 #include "trace/trace.h"
 
@@ -87,24 +85,12 @@ static void emit(fgi_emit *e)
     const int count = result_count(node->arity, attr);
     const fgi_kernel_attention_numbers numbers = numbers_of(node);
     fgi_value in[MOST_IN], out[PARTS];
-    fgi_buf text = {0};
     for (int i = 0; i < node->arity; i++)
         in[i] = fgi_emit_in(e, i);
     for (int i = 0; i < count; i++)
         out[i] = fgi_emit_result_at(e, i);
-    fgi_buf_printf(&text,
-                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
-                   "%" PRId64 " : i64, %s = ",
-                   names[attr->parts == 1][is_forward(node->arity, attr)], FGI_KERNEL_CALL,
-                   fgi_emit_call(e), FGI_KERNEL_NUMBERS);
-    fgi_mlir_array(&text, sizeof numbers / sizeof(int64_t), (const int64_t *)&numbers);
-    fgi_buf_putc(&text, '}');
-    if (text.failed)
-        e->b.out->failed = true;
-    else
-        fgi_build_results(&e->b, count, out,
-                          &(fgi_operation){"custom_call", text.data, node->arity, in});
-    fgi_buf_fini(&text);
+    fgi_emit_kernel(e, &(fgi_kernel_call){names[attr->parts == 1][is_forward(node->arity, attr)],
+                                          node->arity, count, in, out, sizeof numbers, &numbers});
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */

@@ -3,12 +3,10 @@
  * bench/kernel_bench.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-
 #include "base/resources.h"
-#include "hlo/mlir.h"
 #include "kernel/kernel.h"
 #include "op/conv.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
 
 /* Fewer channels cost more to transform than the products save; a call of oneDNN costs as much as
@@ -50,26 +48,18 @@ static void emit_calls(fgi_emit *e, fgi_shard_body body)
     fgi_conv_become(e, fgi_emit_each_shard(e, &call, body));
 }
 
-/* Emits the call of a kernel, whose numbers are `text`, with memory of this size as a second
- * result; 0: none. */
-static fgi_value call_kernel(fgi_emit *e, const char *kernel, const fgi_value *in,
-                             const fg_type *result, int64_t memory, fgi_buf *numbers)
+/* Emits the call of a kernel with memory of this size as a second result; 0: none. */
+static fgi_value call_kernel(fgi_emit *e, const fgi_kernel_call *of, const fg_type *result,
+                             int64_t memory)
 {
     const fgi_value out[] = {
         fgi_build_value(&e->b, result),
         fgi_build_value(&e->b, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {memory}})};
-    fgi_buf text = {0};
-    fgi_buf_printf(&text,
-                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
-                   "%" PRId64 " : i64, %s = array<i64: %s>}",
-                   kernel, FGI_KERNEL_CALL, fgi_emit_call(e), FGI_KERNEL_NUMBERS, numbers->data);
-    if (text.failed || numbers->failed)
-        e->b.out->failed = true;
-    else
-        fgi_build_results(&e->b, memory > 0 ? 2 : 1, out,
-                          &(fgi_operation){"custom_call", text.data, 2, in});
-    fgi_buf_fini(&text);
-    fgi_buf_fini(numbers);
+    fgi_kernel_call call = *of;
+    call.in_count = 2;
+    call.out_count = memory > 0 ? 2 : 1;
+    call.out = out;
+    fgi_emit_kernel(e, &call);
     return out[0];
 }
 
@@ -121,12 +111,14 @@ static fgi_value call_winograd(fgi_emit *e, const fgi_value *in, const fg_type *
     const int64_t memory =
         fgi_kernel_winograd_memory(is_dx ? t.x.dim : t.y.dim, is_dx ? t.y.dim[3] : t.x.dim[3],
                                    fgi_cpu_count(), op == &fgi_conv_dk);
-    fgi_buf numbers = {0};
-    fgi_buf_printf(&numbers, "%" PRId64 ", %" PRId64 ", %" PRId64, 2 * multiplications(&t),
-                   attr->low[0], attr->low[1]);
-    const char *kernel =
-        kernel_of(op, FGI_KERNEL_WINOGRAD, FGI_KERNEL_WINOGRAD_DX, FGI_KERNEL_WINOGRAD_DK);
-    return call_kernel(e, kernel, in, result, memory, &numbers);
+    const int64_t numbers[] = {2 * multiplications(&t), attr->low[0], attr->low[1]};
+    const fgi_kernel_call call = {
+        .kernel =
+            kernel_of(op, FGI_KERNEL_WINOGRAD, FGI_KERNEL_WINOGRAD_DX, FGI_KERNEL_WINOGRAD_DK),
+        .in = in,
+        .size = sizeof numbers,
+        .numbers = numbers};
+    return call_kernel(e, &call, result, memory);
 }
 
 static void emit_winograd(fgi_emit *e) { emit_calls(e, call_winograd); }
@@ -159,16 +151,20 @@ static fgi_value call_matmul(fgi_emit *e, const fgi_value *in, const fg_type *re
     const fgi_op *op = e->node->op;
     const types t = types_of(op, in[0].type, in[1].type, *result);
     const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
-    const int64_t pixels = fg_type_count(&t.x) / from, flops = 2 * multiplications(&t);
+    const int64_t pixels = fg_type_count(&t.x) / from;
     const bool is_dx = op == &fgi_conv_dx, is_dk = op == &fgi_conv_dk;
-    fgi_buf numbers = {0};
-    fgi_buf_printf(&numbers, "%" PRId64 ", 1, %" PRId64 ", %" PRId64 ", %" PRId64 ", %d, %d", flops,
-                   is_dk ? from : pixels,
-                   is_dk   ? pixels
-                   : is_dx ? to
-                           : from,
-                   is_dx ? from : to, is_dk, is_dx);
-    return call_kernel(e, FGI_KERNEL_MATMUL, in, result, 0, &numbers);
+    const fgi_kernel_matmul_numbers numbers = {.flops = 2 * multiplications(&t),
+                                               .batch = 1,
+                                               .rows = is_dk ? from : pixels,
+                                               .inner = is_dk   ? pixels
+                                                        : is_dx ? to
+                                                                : from,
+                                               .columns = is_dx ? from : to,
+                                               .a_is_transposed = is_dk,
+                                               .b_is_transposed = is_dx};
+    const fgi_kernel_call call = {
+        .kernel = FGI_KERNEL_MATMUL, .in = in, .size = sizeof numbers, .numbers = &numbers};
+    return call_kernel(e, &call, result, 0);
 }
 
 static void emit_matmul(fgi_emit *e) { emit_calls(e, call_matmul); }
@@ -225,12 +221,12 @@ static fgi_value call_dnnl(fgi_emit *e, const fgi_value *in, const fg_type *resu
     const fgi_op *op = e->node->op;
     const types t = types_of(op, in[0].type, in[1].type, *result);
     const fgi_kernel_conv_numbers numbers = numbers_of(e->node->attr, &t);
-    const int64_t *each = (const int64_t *)&numbers;
-    fgi_buf text = {0};
-    for (size_t i = 0; i < sizeof numbers / sizeof *each; i++)
-        fgi_buf_printf(&text, "%s%" PRId64, i == 0 ? "" : ", ", each[i]);
-    const char *kernel = kernel_of(op, FGI_KERNEL_CONV, FGI_KERNEL_CONV_DX, FGI_KERNEL_CONV_DK);
-    return call_kernel(e, kernel, in, result, 0, &text);
+    const fgi_kernel_call call = {
+        .kernel = kernel_of(op, FGI_KERNEL_CONV, FGI_KERNEL_CONV_DX, FGI_KERNEL_CONV_DK),
+        .in = in,
+        .size = sizeof numbers,
+        .numbers = &numbers};
+    return call_kernel(e, &call, result, 0);
 }
 
 static void emit_dnnl(fgi_emit *e) { emit_calls(e, call_dnnl); }

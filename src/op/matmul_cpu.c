@@ -3,11 +3,11 @@
  * those of bench/kernel_bench.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
+#include <string.h>
 
-#include "hlo/mlir.h"
 #include "kernel/kernel.h"
 #include "op/dot.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
 #include "op/shape.h"
 #include "trace/trace.h"
@@ -100,7 +100,6 @@ static fgi_value put_call(fgi_emit *e, const fgi_dot_attr *attr, bool is_relu, i
                           const fgi_value *in, const fg_type *result)
 {
     view a, b;
-    fgi_buf text = {0};
     (void)view_of(attr, 0, &in[0].type, &a);
     (void)view_of(attr, 1, &in[1].type, &b);
     const fgi_kernel_matmul_numbers n = {.flops = 2 * a.batch * a.free * a.inner * b.free,
@@ -111,15 +110,10 @@ static fgi_value put_call(fgi_emit *e, const fgi_dot_attr *attr, bool is_relu, i
                                          .a_is_transposed = a.is_transposed,
                                          .b_is_transposed = b.is_transposed,
                                          .is_relu = is_relu};
-    fgi_buf_printf(
-        &text,
-        "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = %" PRId64
-        " : i64, %s = ",
-        kernel_of(e, &a, &b, in[0].type.dtype == FG_BF16), FGI_KERNEL_CALL, fgi_emit_call(e),
-        FGI_KERNEL_NUMBERS);
-    fgi_mlir_array(&text, sizeof n / sizeof(int64_t), &n.flops);
-    fgi_buf_putc(&text, '}');
-    return fgi_build_text(&e->b, result, "custom_call", &text, count, in);
+    const fgi_value y = fgi_build_value(&e->b, result);
+    const char *kernel = kernel_of(e, &a, &b, in[0].type.dtype == FG_BF16);
+    fgi_emit_kernel(e, &(fgi_kernel_call){kernel, count, 1, in, &y, sizeof n, &n});
+    return y;
 }
 
 static fgi_value call_dot(fgi_emit *e, const fgi_value *in, const fg_type *result)

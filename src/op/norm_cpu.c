@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel.h"
 #include "op/composite.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
 #include "trace/trace.h"
 
@@ -71,21 +72,14 @@ static void emit(fgi_emit *e)
     const bool is_forward = node->arity == FORWARD, is_plain = !is_rms(node->attr);
     const int count = is_forward ? FORWARD_OUT : BACKWARD_OUT;
     fgi_value in[BACKWARD], out[BACKWARD_OUT];
-    fgi_buf text = {0};
     for (int i = 0; i < node->arity; i++)
         in[i] = fgi_emit_in(e, i);
     for (int i = 0; i < count; i++)
         out[i] = fgi_emit_result_at(e, i);
-    fgi_buf_printf(&text, "call_target_name = \"%s\", api_version = 4 : i32",
-                   is_forward ? is_plain ? FGI_KERNEL_LAYER_NORM : FGI_KERNEL_RMS_NORM
-                   : is_plain ? FGI_KERNEL_LAYER_NORM_DX
-                              : FGI_KERNEL_RMS_NORM_DX);
-    if (text.failed)
-        e->b.out->failed = true;
-    else
-        fgi_build_results(&e->b, count, out,
-                          &(fgi_operation){"custom_call", text.data, node->arity, in});
-    fgi_buf_fini(&text);
+    const char *kernel = is_forward ? is_plain ? FGI_KERNEL_LAYER_NORM : FGI_KERNEL_RMS_NORM
+                         : is_plain ? FGI_KERNEL_LAYER_NORM_DX
+                                    : FGI_KERNEL_RMS_NORM_DX;
+    fgi_emit_kernel(e, &(fgi_kernel_call){kernel, node->arity, count, in, out, 0, NULL});
 }
 
 /* The derivatives of dx, dweight and dbias by x, weight and dy: of those of the plain form. */
