@@ -124,6 +124,27 @@ static void adam(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tens
     next[4] = fg_add_scalar(carry[4], 1);
 }
 
+/* Batch norm in training with relu, and the gradient by x: types x, weight, dy. The next dy is y.
+ */
+static void batch_norm(void *self, const fg_tensor *carry, const fg_tensor *x, fg_tensor *next,
+                       fg_tensor *y)
+{
+    static const int axes[] = {0, 1, 2, 3};
+    const problem *p = self;
+    const fg_tensor weight = carry[1], in = fg_cast(carry[0], p->is_half ? FG_BF16 : FG_F32);
+    const fg_tensor n = fgi_count_valid(in, fg_tensor_type(in)->rank - 1, axes, FG_F32);
+    fg_tensor mean, var;
+    fgi_mean_variance(fg_cast(in, FG_F32), weight, n, &mean, &var);
+    const fg_tensor rstd = fg_rsqrt(fg_add_scalar(var, 1e-5));
+    const fg_tensor out = fg_cast(
+        fg_relu(fgi_normalize_batch((const fg_tensor[]){in, weight, weight, mean, rstd, n})),
+        FG_F32);
+    (void)x, (void)y;
+    fg_grad(fg_sum(fg_mul(out, carry[2]), 0, NULL), &carry[0], 1, &next[0]);
+    next[1] = weight;
+    next[2] = out;
+}
+
 static void check(fg_status status, const fg_error *err)
 {
     if (status == FG_OK)
@@ -307,6 +328,25 @@ static void print_norms(fg_client *client)
     }
 }
 
+static void print_batch_norms(fg_client *client)
+{
+    static const int64_t sizes[][2] = {{128, 16},   {512, 16},   {512, 64},    {4096, 32},
+                                       {8192, 256}, {50176, 64}, {12544, 512}, {784, 2048}};
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+        const int64_t rows = sizes[i / 2][0], channels = sizes[i / 2][1];
+        print(&(problem){.name = "batch norm",
+                         .rule = "batch-norm-kernel",
+                         .body = batch_norm,
+                         .is_half = i % 2 == 1,
+                         .iterations = 10,
+                         .types = {{FG_F32, 2, {rows, channels}},
+                                   {FG_F32, 1, {channels}},
+                                   {FG_F32, 2, {rows, channels}}},
+                         .count = 3},
+              client);
+    }
+}
+
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
@@ -317,6 +357,7 @@ int main(int argc, char **argv)
     print_large_matmuls(client);
     print_convs(client);
     print_norms(client);
+    print_batch_norms(client);
     for (int64_t count = 256; count <= 1 << 22; count *= 4) {
         const fg_type t = {FG_F32, 1, {count}}, number = {.dtype = FG_F32};
         print(&(problem){.name = "adam",

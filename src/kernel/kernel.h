@@ -54,10 +54,32 @@ typedef struct fgi_kernel_attention_numbers {
  * f32[C], bias f32[C], eps f32[]) -> (y, mean f32[rows], rstd f32[rows]), mean 0 for RMS norm;
  * (x, weight, mean, rstd, dy) -> (dx, dweight f32[C], dbias f32[C], f32[chunks, 2, C]): memory for
  * the sums over each chunk of the rows, which are added up in order. */
-#define FGI_KERNEL_LAYER_NORM    FGI_KERNEL_PREFIX "layer_norm.1"
-#define FGI_KERNEL_LAYER_NORM_DX FGI_KERNEL_PREFIX "layer_norm_dx.1"
-#define FGI_KERNEL_RMS_NORM      FGI_KERNEL_PREFIX "rms_norm.1"
-#define FGI_KERNEL_RMS_NORM_DX   FGI_KERNEL_PREFIX "rms_norm_dx.1"
+#define FGI_KERNEL_LAYER_NORM         FGI_KERNEL_PREFIX "layer_norm.1"
+#define FGI_KERNEL_LAYER_NORM_DX      FGI_KERNEL_PREFIX "layer_norm_dx.1"
+#define FGI_KERNEL_RMS_NORM           FGI_KERNEL_PREFIX "rms_norm.1"
+#define FGI_KERNEL_RMS_NORM_DX        FGI_KERNEL_PREFIX "rms_norm_dx.1"
+/* Batch normalization in training, alone or with a relu, of x T[..., C] with at least 16 channels:
+ * (x, n f32[]) -> mean, biased variance f32[C], of the first n rows, the others are padding; the
+ * operands below, and optionally a tensor to add before the relu -> y; the operands and dy, the
+ * derivative by y, 0 in padding rows -> dx, dweight, dbias, with those through the statistics.
+ * Tensors of the shape of x are f32 or bf16. Statistics and gradients have another result, f32:
+ * memory for the call. */
+#define FGI_KERNEL_BATCH_STATISTICS   FGI_KERNEL_PREFIX "batch_statistics.1"
+#define FGI_KERNEL_BATCH_NORM         FGI_KERNEL_PREFIX "batch_norm.1"
+#define FGI_KERNEL_BATCH_NORM_RELU    FGI_KERNEL_PREFIX "batch_norm_relu.1"
+#define FGI_KERNEL_BATCH_NORM_DX      FGI_KERNEL_PREFIX "batch_norm_dx.1"
+#define FGI_KERNEL_BATCH_NORM_RELU_DX FGI_KERNEL_PREFIX "batch_norm_relu_dx.1"
+enum {
+    FGI_KERNEL_NORM_X,
+    FGI_KERNEL_NORM_WEIGHT, /* f32[C], like the next three */
+    FGI_KERNEL_NORM_BIAS,
+    FGI_KERNEL_NORM_MEAN,
+    FGI_KERNEL_NORM_RSTD,  /* 1 / sqrt(variance + eps) */
+    FGI_KERNEL_NORM_COUNT, /* n */
+    FGI_KERNEL_NORM_IN
+};
+/* The size of that memory, for C channels and this number of rows. */
+int64_t fgi_kernel_batch_norm_memory(int64_t rows, int64_t channels);
 
 /* Any number of tensors -> f32[]: 0 if all elements are finite, else NaN. */
 #define FGI_KERNEL_NONFINITE "fulgurite.nonfinite.1"
@@ -164,6 +186,11 @@ void *fgi_kernel_layer_norm(fgi_ffi_call *call);
 void *fgi_kernel_layer_norm_dx(fgi_ffi_call *call);
 void *fgi_kernel_rms_norm(fgi_ffi_call *call);
 void *fgi_kernel_rms_norm_dx(fgi_ffi_call *call);
+void *fgi_kernel_batch_statistics(fgi_ffi_call *call);
+void *fgi_kernel_batch_norm(fgi_ffi_call *call);
+void *fgi_kernel_batch_norm_relu(fgi_ffi_call *call);
+void *fgi_kernel_batch_norm_dx(fgi_ffi_call *call);
+void *fgi_kernel_batch_norm_relu_dx(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);

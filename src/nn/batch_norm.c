@@ -2,10 +2,8 @@
  *
  * Statistics are computed in f32 (f64 for f64 inputs) over all dimensions except the last, with
  * fgi_mean_variance shifted by the running mean. Like all sums over the batch, they exclude padding
- * rows; the number of valid rows is then computed in the program.
- *
- * The gradient with respect to x includes the dependence of the statistics on x. It is written in
- * closed form: differentiating each operation would read the whole batch three more times.
+ * rows; the number of valid rows is then computed in the program. The normalization is one
+ * operation (src/op/normalization.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -21,11 +19,10 @@ struct fg_batch_norm {
     double momentum, eps;
 };
 
-/* Mean, biased variance and unbiased variance of a batch: f32[C]; the number of values per channel
- * and, in batches with padding rows, the mask of valid values (bool, the batch's shape). */
+/* Mean, biased variance and unbiased variance of a batch: f32[C]; the number of values per channel.
+ */
 typedef struct statistics {
-    fg_tensor mean, var, unbiased, n, valid;
-    bool has_padding;
+    fg_tensor mean, var, unbiased, n;
 } statistics;
 
 fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
@@ -79,11 +76,7 @@ static statistics measure(fg_tensor x, fg_tensor near)
 {
     const fg_type *type = fg_tensor_type(x);
     const int axes = type->rank - 1;
-    const unsigned with_rows = fgi_row_axes(x, axes, every_axis);
     statistics s = {.n = fgi_count_valid(x, axes, every_axis, type->dtype)};
-    s.has_padding = with_rows != 0;
-    if (s.has_padding)
-        s.valid = fgi_valid_elements(x, with_rows);
     fgi_mean_variance(x, near, s.n, &s.mean, &s.var);
     s.unbiased = fg_mul(s.var, bessel(s.n));
     return s;
@@ -137,42 +130,6 @@ static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
     return true;
 }
 
-/* ---- training -------------------------------------------------------------------------------- */
-
-/* Inputs of the operation below. Its value depends on x also through mean and rstd, and its
- * derivative by x includes these paths. */
-enum { X, WEIGHT, BIAS, MEAN, RSTD, COUNT, VALID, MOST_INPUTS };
-
-static void scale_and_shift(const void *options, const fg_tensor *in, int in_count, fg_tensor *out)
-{
-    (void)options, (void)in_count;
-    const fg_tensor scale = fg_mul(in[RSTD], in[WEIGHT]);
-    *out = fg_add(fg_mul(fg_sub(in[X], in[MEAN]), scale), in[BIAS]);
-}
-
-/* With z = (x - mean) rstd:  dbias = sum dy,  dweight = sum dy z,
- *   dx = weight rstd (dy - (dbias + z dweight) / n)
- * Source: Ioffe and Szegedy 2015, section 3. */
-static void differentiate(const fg_backward *g)
-{
-    const fg_tensor *in = g->in, dy = g->dout[0];
-    const int axes = fg_tensor_type(dy)->rank - 1;
-    const fg_tensor z = fg_mul(fg_sub(in[X], in[MEAN]), in[RSTD]);
-    const fg_tensor dbias = fg_sum(dy, axes, every_axis);
-    const fg_tensor dweight = fg_sum(fg_mul(dy, z), axes, every_axis);
-    g->din[WEIGHT] = dweight;
-    g->din[BIAS] = dbias;
-    if (!g->need[X])
-        return;
-    fg_tensor shared = fg_add(fg_mul(z, fg_div(dweight, in[COUNT])), fg_div(dbias, in[COUNT]));
-    if (g->in_count > VALID)
-        shared = fg_where(in[VALID], shared, fgi_full_like(shared, 0));
-    g->din[X] = fg_mul(fg_sub(dy, shared), fg_mul(in[WEIGHT], in[RSTD]));
-}
-
-static const fg_operation trained = {
-    .name = "batch_norm", .output_count = 1, .forward = scale_and_shift, .backward = differentiate};
-
 /* ---- applying -------------------------------------------------------------------------------- */
 
 fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
@@ -183,10 +140,11 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     fg_trace *trace = fg_tensor_trace(x);
     fg_scope_push(trace, fg_module_name(layer->module));
     const fg_dtype dtype = fg_tensor_type(x)->dtype == FG_F64 ? FG_F64 : FG_F32;
-    const fg_tensor wide = fgi_batch_first(fg_cast(x, dtype));
+    x = fgi_batch_first(x);
+    const fg_tensor wide = fg_cast(x, dtype);
     const bool is_training =
         fg_trace_training(trace) && fg_variable_is_trainable(layer->running_mean);
-    statistics s = {.has_padding = false};
+    statistics s = {.n = {0}};
     if (is_training) {
         s = train(layer, wide);
     } else {
@@ -196,10 +154,9 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     const fg_tensor weight = fg_cast(fg_variable_value(trace, layer->weight), dtype);
     const fg_tensor bias = fg_cast(fg_variable_value(trace, layer->bias), dtype);
     const fg_tensor rstd = fg_rsqrt(fg_add_scalar(s.var, layer->eps));
-    const fg_tensor in[MOST_INPUTS] = {wide, weight, bias, s.mean, rstd, s.n, s.valid};
-    if (is_training)
-        fg_apply(&trained, in, s.has_padding ? MOST_INPUTS : VALID, NULL, &y);
-    else
-        scale_and_shift(NULL, in, VALID, &y);
-    return fgi_layer_leave(layer->module, fg_cast(y, fg_tensor_type(x)->dtype));
+    const fg_tensor in[FGI_BATCH_NORM_INPUTS] = {
+        is_training ? x : wide, weight, bias, s.mean, rstd, s.n};
+    y = is_training ? fgi_normalize_batch(in)
+                    : fg_cast(fgi_batch_norm_value(in), fg_tensor_type(x)->dtype);
+    return fgi_layer_leave(layer->module, y);
 }

@@ -13,6 +13,8 @@ fg_tensor fgi_mean_by_channel(fg_tensor x, fg_tensor n);
 enum { FGI_BY_CHANNEL_X, FGI_BY_CHANNEL_SHIFT, FGI_BY_CHANNEL_N };
 enum { FGI_BY_CHANNEL_MEAN, FGI_BY_CHANNEL_VAR };
 extern const fgi_op fgi_mean_variance_op;
+/* The inputs of fgi_normalize_batch -> y (normalization.c) */
+extern const fgi_op fgi_normalize_op;
 /* Up to FGI_NONFINITE_MOST tensors -> f32[]; x T[...] -> f32[n] (nonfinite.c) */
 enum { FGI_NONFINITE_MOST = FG_OPERATION_INPUTS };
 extern const fgi_op fgi_nonfinite_op, fgi_nonfinite_sums_op;

@@ -103,29 +103,6 @@ fg_tensor fg_stop_gradient(fg_tensor a) { return FGI_APPLY1(stop_op, a); }
 
 fg_tensor fg_square(fg_tensor a) { return fg_mul(a, a); }
 
-/* relu passes d where y > 0: where max was tied at 0 the gradient is 0. */
-static void relu_emit(fgi_emit *e)
-{
-    const fgi_value zero = fgi_build_splat(&e->b, &e->node->type, 0), y = fgi_emit_result(e);
-    fgi_build_into(&e->b, &y, "maximum", NULL, 2, (const fgi_value[]){fgi_emit_in(e, 0), zero});
-}
-
-static void relu_vjp(fgi_vjp *v)
-{
-    v->din[0] =
-        fg_where(fg_gt(v->out, fgi_full_like(v->out, 0)), v->dout, fgi_full_like(v->dout, 0));
-}
-
-const fgi_op fgi_relu_op = {.name = "relu",
-                            .arity = 1,
-                            .role = FGI_POINTWISE,
-                            .infer = same_number,
-                            .rows = fgi_rows_pointwise,
-                            .emit = relu_emit,
-                            .vjp = relu_vjp};
-
-fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(fgi_relu_op, a); }
-
 /* ---- activation functions -------------------------------------------------------------------- */
 
 /* Not part of StableHLO: XLA replaces the call by its own erf. */
@@ -292,7 +269,7 @@ static void cast_vjp(fgi_vjp *v)
         v->din[0] = fg_cast(v->dout, fg_tensor_type(v->in[0])->dtype);
 }
 
-static const fgi_op cast = {.name = "cast",
+const fgi_op fgi_cast_op = {.name = "cast",
                             .arity = 1,
                             .role = FGI_POINTWISE,
                             .infer = cast_infer,
@@ -305,7 +282,7 @@ fg_tensor fg_cast(fg_tensor a, fg_dtype dtype)
     const cast_attr attr = {.dtype = (int64_t)dtype};
     if (fgi_is_poison(a) || fg_tensor_type(a)->dtype == dtype)
         return a;
-    return fgi_apply(&cast, &a, 1, &attr, sizeof attr);
+    return fgi_apply(&fgi_cast_op, &a, 1, &attr, sizeof attr);
 }
 
 /* ---- two operands ---------------------------------------------------------------------------- */
@@ -428,7 +405,26 @@ static fg_tensor pow_exponent_gradient(fg_tensor d, fg_tensor a, fg_tensor y)
     return fg_where(positive, fg_mul(d, fg_mul(y, log_a)), zero);
 }
 
-BINARY(add, "add", true, binary_number, d, d)
+static void add_emit(fgi_emit *e) { fgi_emit_simple(e, "add", NULL); }
+
+static void add_vjp(fgi_vjp *v)
+{
+    for (int i = 0; i < 2; i++)
+        if (v->need[i])
+            v->din[i] = v->dout;
+}
+
+const fgi_op fgi_add_op = {.name = "add",
+                           .arity = 2,
+                           .role = FGI_POINTWISE,
+                           .is_commutative = true,
+                           .infer = binary_number,
+                           .rows = fgi_rows_pointwise,
+                           .emit = add_emit,
+                           .vjp = add_vjp};
+
+fg_tensor fg_add(fg_tensor a, fg_tensor b) { return binary(&fgi_add_op, a, b); }
+
 BINARY(sub, "subtract", false, binary_number, d, fg_neg(d))
 BINARY(mul, "multiply", true, binary_number, fg_mul(d, b), fg_mul(d, a))
 BINARY(div, "divide", false, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
@@ -463,6 +459,51 @@ static bool not_infer(fgi_infer *c)
 
 UNARY_FLAT(not, "not", not_infer)
 
+/* ---- relu ------------------------------------------------------------------------------------ */
+
+/* relu passes d where y > 0: where max was tied at 0 the gradient is 0. */
+static void relu_emit(fgi_emit *e)
+{
+    const fgi_value zero = fgi_build_splat(&e->b, &e->node->type, 0), y = fgi_emit_result(e);
+    fgi_build_into(&e->b, &y, "maximum", NULL, 2, (const fgi_value[]){fgi_emit_in(e, 0), zero});
+}
+
+enum { RELU_Y, RELU_DY };
+
+static void relu_dx_emit(fgi_emit *e)
+{
+    const fgi_value y = fgi_emit_in(e, RELU_Y), dy = fgi_emit_in(e, RELU_DY);
+    const fgi_value zero = fgi_build_splat(&e->b, &y.type, 0);
+    const fgi_value passes = fgi_build_compare(&e->b, "GT", y, zero);
+    fgi_emit_become(e, fgi_build_select(&e->b, passes, dy, zero));
+}
+
+static void relu_dx_vjp(fgi_vjp *v)
+{
+    if (v->need[RELU_DY])
+        v->din[RELU_DY] = FGI_APPLY2(fgi_relu_dx_op, v->in[RELU_Y], v->dout);
+}
+
+const fgi_op fgi_relu_dx_op = {.name = "relu_dx",
+                               .arity = 2,
+                               .role = FGI_POINTWISE,
+                               .infer = binary_number,
+                               .rows = fgi_rows_pointwise,
+                               .emit = relu_dx_emit,
+                               .vjp = relu_dx_vjp};
+
+static void relu_vjp(fgi_vjp *v) { v->din[0] = FGI_APPLY2(fgi_relu_dx_op, v->out, v->dout); }
+
+const fgi_op fgi_relu_op = {.name = "relu",
+                            .arity = 1,
+                            .role = FGI_POINTWISE,
+                            .infer = same_number,
+                            .rows = fgi_rows_pointwise,
+                            .emit = relu_emit,
+                            .vjp = relu_vjp};
+
+fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(fgi_relu_op, a); }
+
 fg_tensor fg_mul_scalar(fg_tensor a, double factor)
 {
     return factor == 1 ? a : fg_mul(a, fgi_full_like(a, factor));
@@ -472,7 +513,7 @@ fg_tensor fg_add_scalar(fg_tensor a, double term) { return fg_add(a, fgi_full_li
 
 fgi_linearity fgi_linearity_of(const fgi_op *op)
 {
-    if (op == &fgi_add_op || op == &fgi_sub_op || op == &neg_op || op == &cast ||
+    if (op == &fgi_add_op || op == &fgi_sub_op || op == &neg_op || op == &fgi_cast_op ||
         op->role == FGI_MOVES || op == &fgi_alias_op)
         return FGI_LINEAR;
     if (op == &fgi_mul_op)

@@ -32,6 +32,9 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_rms_norm_cpu,
     &fgi_attention_cpu, /* attention_cpu.c */
     &fgi_causal_attention_cpu,
+    &fgi_statistics_kernel_cpu, /* normalization_cpu.c */
+    &fgi_normalize_cpu,
+    &fgi_normalize_relu_cpu,
     &fgi_nonfinite_small_cpu, /* optimizer_cpu.c */
     &fgi_adam_kernel_cpu,
     /* contractions: dot_cpu.c */

@@ -33,7 +33,8 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
 /* a, whose axes were reduced, broadcast along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
-extern const fgi_op fgi_add_op, fgi_relu_op; /* elementwise.c */
+/* Operations that lowerings of others recognize; relu's gradient: (y, dy) -> dx (elementwise.c) */
+extern const fgi_op fgi_add_op, fgi_cast_op, fgi_relu_op, fgi_relu_dx_op;
 
 /* How a result depends on its operands, which determines whether properties of a mean apply to it.
  */
@@ -69,14 +70,30 @@ fg_tensor fgi_row_denominator(fg_tensor a, unsigned axes);
  * for all batches; returns the mean. */
 fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
 
-/* Mean and biased variance of each channel of x T[..., C] (f32 or f64), with n values per channel:
- * T[C]. `shift` T[C] is close to the mean, to reduce rounding errors (mean_variance.c). */
+/* Mean and biased variance of each channel of x T[..., C] (f32 or f64), with n valid values per
+ * channel: T[C]. `shift` T[C] is close to the mean, to reduce rounding errors (mean_variance.c). */
 void fgi_mean_variance(fg_tensor x, fg_tensor shift, fg_tensor n, fg_tensor *out_mean,
                        fg_tensor *out_var);
 /* x with variance 1, and mean 0 if has_mean, over one or two axes, in f32, or f64 for f64;
  * y * weight + bias, either of which may be empty (layer_norm.c). */
 fg_tensor fgi_norm_over(fg_tensor x, int count, const int *axis, bool has_mean, double eps);
 fg_tensor fgi_scale_and_shift(fg_tensor y, fg_tensor weight, fg_tensor bias);
+/* Batch norm in training (normalization.c): these inputs -> y like x. The derivative by x includes
+ * that through mean and rstd, by which there is none. */
+enum {
+    FGI_BATCH_NORM_X, /* T[N, ..., C]; the next four are vectors in the dtype of the statistics */
+    FGI_BATCH_NORM_WEIGHT, /* f32[C]; f64[C] for f64, and so on */
+    FGI_BATCH_NORM_BIAS,
+    FGI_BATCH_NORM_MEAN,
+    FGI_BATCH_NORM_RSTD,  /* 1 / sqrt(variance + eps) */
+    FGI_BATCH_NORM_COUNT, /* valid values of a channel: f32[] */
+    FGI_BATCH_NORM_INPUTS
+};
+fg_tensor fgi_normalize_batch(const fg_tensor *in);
+/* The value alone, for x in the dtype of the statistics. */
+fg_tensor fgi_batch_norm_value(const fg_tensor *in);
+/* The derivatives by x, weight and bias, in the dtype of the statistics. */
+void fgi_normalize_batch_dx(const fg_tensor *in, fg_tensor dy, fg_tensor *din);
 /* f32[]: 0 if and only if all elements of these tensors, at least one, are finite (nonfinite.c). */
 fg_tensor fgi_nonfinite(const fg_tensor *list, size_t count);
 /* Adam's update of parameters p with moments m and s and gradient g, all of one type, f32 or f64.

@@ -322,6 +322,88 @@ static void norms_by_kernels(void **state)
     check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
 }
 
+/* ---- batch norm ------------------------------------------------------------------------------ */
+
+enum { RELU = 1, SUM = 2, WIDENED = 4, PADDING = 8 };
+
+/* The first `valid` rows count. */
+static void set_mask(fg_trace *trace, int64_t rows, double valid)
+{
+    const fg_tensor count = fg_full(trace, FG_F32, valid, FG_SCALAR);
+    const fg_tensor row = fg_cast(fg_iota(trace, FG_S32, 0, FG_DIMS(rows)), FG_F32);
+    fgi_trace_set_mask(trace, fg_cast(fg_lt(row, fg_broadcast_to(count, FG_DIMS(rows))), FG_F32),
+                       &count);
+}
+
+static fg_tensor batch_norm(fg_tensor x, fg_tensor weight, fg_tensor bias)
+{
+    static const int axes[] = {0, 1, 2, 3};
+    const fg_tensor wide = fg_cast(x, FG_F32);
+    const fg_tensor n = fgi_count_valid(x, fg_tensor_type(x)->rank - 1, axes, FG_F32);
+    fg_tensor mean, var;
+    fgi_mean_variance(wide, fgi_full_like(weight, 0), n, &mean, &var);
+    return fgi_normalize_batch(
+        (const fg_tensor[]){x, weight, bias, mean, fg_rsqrt(fg_add_scalar(var, 1e-5)), n});
+}
+
+/* y, the gradients of sum(y y) by x, weight and what is added, and that of the sum of the squares
+ * of the first two by x. layers: what is done. The normalization before relu is read elsewhere
+ * too, once added to something, once alone. */
+static size_t batch_norm_with(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const int64_t rows = p->in[0].dim[0], channels = fg_tensor_dim(in[0], -1);
+    const bool has_padding = (p->layers & PADDING) != 0;
+    if (has_padding)
+        set_mask(fg_tensor_trace(in[0]), rows, (double)(rows - 3));
+    const fg_tensor given = fgi_batch_first(fg_mul(in[0], fg_cos(in[1])));
+    const fg_tensor other = fgi_batch_first(fg_sin(in[1]));
+    const fg_tensor x = (p->layers & WIDENED) != 0 ? fg_cast(given, FG_F32) : given;
+    const fg_tensor row = fg_iota(fg_tensor_trace(x), FG_F32, 0, FG_DIMS(channels));
+    const fg_tensor weight = fg_cos(row), bias = fg_sin(row);
+    const fg_tensor y = batch_norm(x, weight, bias),
+                    same = fg_cast(other, fg_tensor_type(y)->dtype);
+    const fg_tensor before = (p->layers & SUM) != 0 ? fg_add(same, y) : y;
+    const fg_tensor after = (p->layers & RELU) != 0 ? fg_relu(before) : before;
+    const fg_tensor loss =
+        fg_mean(fg_cast(fg_add(fg_square(after), fg_mul(y, same)), FG_F32), 0, NULL);
+    const fg_tensor by[] = {given, weight, other};
+    fg_tensor d[3];
+    fg_grad(loss, by, 3, d);
+    out[0] = fg_cast(has_padding ? fg_mean(after, 0, NULL) : after, FG_F32);
+    out[1] = fg_cast(d[0], FG_F32);
+    out[2] = d[1];
+    fg_grad(
+        fg_add(fg_sum(fg_square(fg_cast(d[0], FG_F32)), 0, NULL), fg_sum(fg_square(d[1]), 0, NULL)),
+        by, 1, d);
+    out[3] = fg_cast(d[0], FG_F32);
+    return 4;
+}
+
+#define BATCH_NORM(label, flags, most, ...)                                                        \
+    {                                                                                              \
+        .name = (label), .rule = "batch-norm-kernel", .in = {__VA_ARGS__, __VA_ARGS__},            \
+        .in_count = 2, .write = batch_norm_with, .layers = (flags), .tolerance = (most)            \
+    }
+
+static void batch_norm_by_kernels(void **state)
+{
+    const lowering_problem rows[] = {
+        BATCH_NORM("alone", 0, 1e-5, {FG_F32, 4, {4, 13, 19, 35}}),
+        BATCH_NORM("with relu", RELU, 1e-5, {FG_F32, 4, {8, 16, 16, 64}}),
+        BATCH_NORM("with sum and relu", RELU | SUM, 1e-5, {FG_F32, 2, {700, 50}}),
+        BATCH_NORM("with sum", SUM, 1e-5, {FG_F32, 2, {700, 50}}),
+        BATCH_NORM("bf16", RELU, 1e-2, {FG_BF16, 2, {1000, 40}}),
+        BATCH_NORM("widened", RELU | WIDENED, 1e-2, {FG_BF16, 2, {1000, 40}}),
+        BATCH_NORM("padding", RELU | PADDING, 1e-5, {FG_F32, 3, {10, 100, 33}}),
+    };
+    lowering_problem same[] = {
+        BATCH_NORM("few channels", RELU, 0, {FG_F32, 2, {4000, 15}}),
+        BATCH_NORM("few numbers", RELU, 0, {FG_F32, 2, {100, 16}}),
+    };
+    (void)state;
+    check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
+}
+
 /* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
@@ -337,6 +419,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(attention_by_kernels),
     cmocka_unit_test(gelu_by_kernels),
     cmocka_unit_test(norms_by_kernels),
+    cmocka_unit_test(batch_norm_by_kernels),
     cmocka_unit_test(forms_are_as_they_were),
 };
 

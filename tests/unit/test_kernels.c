@@ -599,6 +599,175 @@ static void adam_moves_every_element(void **state)
     }
 }
 
+/* ---- batch normalization --------------------------------------------------------------------- */
+
+enum { NORM_OTHER = FGI_KERNEL_NORM_IN };
+
+typedef struct norm {
+    int64_t rows, valid, channels;
+    double offset; /* of x, whose standard deviation is 1 */
+    bool is_half;
+} norm;
+
+/* Operands of the kernels. The first channel of x is constant, rows that do not count are not. */
+static void add_norm(call *c, const norm *n)
+{
+    float *x = add(c, false, n->rows, n->channels), *scalar;
+    for (int64_t i = 0; i < n->rows * n->channels; i++)
+        x[i] = i % n->channels == 0 && i / n->channels < n->valid ? (float)n->offset + .5f
+                                                                  : x[i] + (float)n->offset;
+    for (int i = FGI_KERNEL_NORM_WEIGHT; i < FGI_KERNEL_NORM_COUNT; i++)
+        (void)add(c, false, n->channels, -1);
+    scalar = add(c, false, 1, -1);
+    *scalar = (float)n->valid;
+    if (n->is_half)
+        halve(&c->in[FGI_KERNEL_NORM_X]);
+}
+
+/* Adds memory for the call, and an operand or a result like x. */
+static void add_memory(call *c, const norm *n)
+{
+    (void)add(c, true, fgi_kernel_batch_norm_memory(n->rows, n->channels), -1);
+}
+
+static void add_like_x(call *c, bool is_result, const norm *n)
+{
+    (void)add(c, is_result, n->rows, n->channels);
+    if (n->is_half)
+        halve(is_result ? &c->out[c->frame.out.count - 1] : &c->in[c->frame.in.count - 1]);
+}
+
+static void expect(const norm *n, const char *what, int64_t at, double have, double want,
+                   double tolerance)
+{
+    if (!(fabs(have - want) <= tolerance))
+        fail_msg("%d (%d) x %d, bf16 %d: %s of %d is %g, expected %g", (int)n->rows, (int)n->valid,
+                 (int)n->channels, n->is_half, what, (int)at, have, want);
+}
+
+static void check_statistics(const norm *n)
+{
+    call c;
+    begin(&c);
+    add_norm(&c, n);
+    c.of[1] = c.of[FGI_KERNEL_NORM_COUNT];
+    for (int i = 0; i < 2; i++)
+        (void)add(&c, true, n->channels, -1);
+    add_memory(&c, n);
+    assert_null(fgi_kernel_batch_statistics(&c.frame));
+    for (int64_t k = 0; k < n->channels; k++) {
+        double mean = 0, var = 0;
+        for (int64_t r = 0; r < n->valid; r++)
+            mean += number(&c.in[0], r * n->channels + k) / (double)n->valid;
+        for (int64_t r = 0; r < n->valid; r++)
+            var += pow(number(&c.in[0], r * n->channels + k) - mean, 2) / (double)n->valid;
+        expect(n, "mean", k, number(&c.out[0], k), mean, 1e-6 * (fabs(n->offset) + 1));
+        expect(n, "variance", k, number(&c.out[1], k), var,
+               k > 0 ? 1e-6 * (fabs(n->offset) / 10 + 1) * var
+                     : 1e-13 * (1 + n->offset * n->offset));
+    }
+    end(&c);
+}
+
+/* Of a channel. */
+static double of_channel(const call *c, int operand, int64_t k)
+{
+    return number(&c->in[operand], k);
+}
+
+static double normalized(const call *c, const norm *n, int64_t at)
+{
+    const int64_t k = at % n->channels;
+    return (number(&c->in[0], at) - of_channel(c, FGI_KERNEL_NORM_MEAN, k)) *
+               of_channel(c, FGI_KERNEL_NORM_RSTD, k) * of_channel(c, FGI_KERNEL_NORM_WEIGHT, k) +
+           of_channel(c, FGI_KERNEL_NORM_BIAS, k);
+}
+
+static void check_norm(const norm *n, bool is_relu, bool has_other)
+{
+    call c;
+    begin(&c);
+    add_norm(&c, n);
+    if (has_other)
+        add_like_x(&c, false, n);
+    add_like_x(&c, true, n);
+    assert_null(is_relu ? fgi_kernel_batch_norm_relu(&c.frame) : fgi_kernel_batch_norm(&c.frame));
+    for (int64_t i = 0; i < n->rows * n->channels; i++) {
+        double y = normalized(&c, n, i) + (has_other ? number(&c.in[NORM_OTHER], i) : 0);
+        y = is_relu && y < 0 ? 0 : y;
+        expect(n, "y", i, number(&c.out[0], i), y,
+               1e-5 * (1 + fabs(n->offset)) + (n->is_half ? 4e-3 * fabs(y) : 0));
+    }
+    end(&c);
+}
+
+/* The sums over dy, masked by the relu, and dy z. */
+static double derivative(const call *c, const norm *n, bool is_relu, int64_t at, double *z)
+{
+    const int64_t k = at % n->channels;
+    *z = (number(&c->in[0], at) - of_channel(c, FGI_KERNEL_NORM_MEAN, k)) *
+         of_channel(c, FGI_KERNEL_NORM_RSTD, k);
+    return is_relu && normalized(c, n, at) <= 0 ? 0 : number(&c->in[NORM_OTHER], at);
+}
+
+static void check_norm_dx(const norm *n, bool is_relu)
+{
+    const double size = 1e-5 * (1 + fabs(n->offset)) * (double)n->valid;
+    call c;
+    begin(&c);
+    add_norm(&c, n);
+    add_like_x(&c, false, n);
+    for (int64_t i = n->valid * n->channels; i < n->rows * n->channels; i++)
+        memset((char *)c.in[NORM_OTHER].data + i * (n->is_half ? 2 : 4), 0, n->is_half ? 2 : 4);
+    add_like_x(&c, true, n);
+    for (int i = 0; i < 2; i++)
+        (void)add(&c, true, n->channels, -1);
+    add_memory(&c, n);
+    assert_null(is_relu ? fgi_kernel_batch_norm_relu_dx(&c.frame)
+                        : fgi_kernel_batch_norm_dx(&c.frame));
+    for (int64_t k = 0; k < n->channels; k++) {
+        double dweight = 0, dbias = 0, z;
+        for (int64_t r = 0; r < n->rows; r++) {
+            const double dy = derivative(&c, n, is_relu, r * n->channels + k, &z);
+            dbias += dy;
+            dweight += dy * z;
+        }
+        expect(n, "dweight", k, number(&c.out[1], k), dweight, size);
+        expect(n, "dbias", k, number(&c.out[2], k), dbias, size);
+        for (int64_t r = 0; r < n->rows; r++) {
+            const int64_t at = r * n->channels + k;
+            const double dy = derivative(&c, n, is_relu, at, &z);
+            const double shared = (dbias + z * dweight) / (double)n->valid;
+            const double dx = r < n->valid
+                                  ? of_channel(&c, FGI_KERNEL_NORM_WEIGHT, k) *
+                                        of_channel(&c, FGI_KERNEL_NORM_RSTD, k) * (dy - shared)
+                                  : 0;
+            expect(n, "dx", at, number(&c.out[0], at), dx,
+                   r < n->valid ? 1e-4 * (1 + fabs(z)) * (1 + fabs(n->offset)) +
+                                      (n->is_half ? 4e-3 * fabs(dx) : 0)
+                                : 0);
+        }
+    }
+    end(&c);
+}
+
+static void batch_normalization(void **state)
+{
+    static const norm rows[] = {
+        {1, 1, 16, 0, false},        {3, 3, 17, 0, false},      {100, 100, 31, 0, true},
+        {515, 515, 64, 1000, false}, {2051, 2051, 48, 3, true}, {300, 211, 100, 0, false},
+        {40, 39, 1030, 0, false},    {9000, 4100, 24, 2, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check_statistics(&rows[i]);
+        for (int k = 0; k < 4; k++)
+            check_norm(&rows[i], k & 1, k & 2);
+        check_norm_dx(&rows[i], false);
+        check_norm_dx(&rows[i], true);
+    }
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static char said[64];
@@ -638,6 +807,7 @@ int main(void)
         cmocka_unit_test(norms_of_rows),
         cmocka_unit_test(norms_do_not_depend_on_threads),
         cmocka_unit_test(adam_moves_every_element),
+        cmocka_unit_test(batch_normalization),
         cmocka_unit_test(errors_begin_with_the_call),
     };
     /* LeakSanitizer crashes at the end if this thread has OpenMP threads */
