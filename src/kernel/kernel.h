@@ -81,6 +81,15 @@ enum {
 /* The size of that memory, for C channels and this number of rows. */
 int64_t fgi_kernel_batch_norm_memory(int64_t rows, int64_t channels);
 
+/* Maxima over windows of images [N, H, W, C], f32 or bf16, with at least 16 channels: x -> y; the
+ * gradient (x, y, dy) -> dx, of the first maximum in row-major order. FGI_KERNEL_NUMBERS: those of
+ * the struct. */
+#define FGI_KERNEL_MAX_POOL    FGI_KERNEL_PREFIX "max_pool.1"
+#define FGI_KERNEL_MAX_POOL_DX FGI_KERNEL_PREFIX "max_pool_dx.1"
+typedef struct fgi_kernel_pool_numbers {
+    int64_t flops, size, stride, low[2]; /* low: padding above and on the left */
+} fgi_kernel_pool_numbers;
+
 /* Any number of tensors -> f32[]: 0 if all elements are finite, else NaN. */
 #define FGI_KERNEL_NONFINITE "fulgurite.nonfinite.1"
 
@@ -191,6 +200,8 @@ void *fgi_kernel_batch_norm(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_relu(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_dx(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_relu_dx(fgi_ffi_call *call);
+void *fgi_kernel_max_pool(fgi_ffi_call *call);
+void *fgi_kernel_max_pool_dx(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);

@@ -22,6 +22,8 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_BATCH_NORM_RELU, fgi_kernel_batch_norm_relu},
     {FGI_KERNEL_BATCH_NORM_DX, fgi_kernel_batch_norm_dx},
     {FGI_KERNEL_BATCH_NORM_RELU_DX, fgi_kernel_batch_norm_relu_dx},
+    {FGI_KERNEL_MAX_POOL, fgi_kernel_max_pool},
+    {FGI_KERNEL_MAX_POOL_DX, fgi_kernel_max_pool_dx},
     {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
     {FGI_KERNEL_ADAM, fgi_kernel_adam},
     {FGI_KERNEL_CLOCK, fgi_kernel_clock},

@@ -112,7 +112,7 @@ static fg_tensor max_pool_dx(const fgi_vjp *v, fg_tensor x, fg_tensor y, fg_tens
 
 static void max_pool_vjp(fgi_vjp *v) { v->din[0] = max_pool_dx(v, v->in[0], v->out, v->dout); }
 
-static const fgi_op max_pool = {.name = "max_pool",
+const fgi_op fgi_max_pool_op = {.name = "max_pool",
                                 .arity = 1,
                                 .infer = window_infer,
                                 .rows = window_rows,
@@ -205,7 +205,7 @@ fg_tensor fg_max_pool(fg_tensor x, const fg_pool_options *options)
     fgi_pool_attr attr;
     if (!attr_of(x, "max_pool", options, &attr))
         return fgi_poison(fg_tensor_trace(x));
-    return fgi_apply(&max_pool, &x, 1, &attr, sizeof attr);
+    return fgi_apply(&fgi_max_pool_op, &x, 1, &attr, sizeof attr);
 }
 
 fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)

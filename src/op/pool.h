@@ -17,7 +17,7 @@ typedef struct fgi_pool_attr {
  * order, that equals y receives dy. */
 enum { FGI_POOL_X, FGI_POOL_Y, FGI_POOL_DY };
 
-extern const fgi_op fgi_max_pool_dx;
+extern const fgi_op fgi_max_pool_op, fgi_max_pool_dx;
 
 /* Whether x is images in one to three dimensions, of which `op` makes images of these sizes;
  * otherwise keeps an error. */

@@ -1,5 +1,6 @@
-/* pool_cpu.c - lowering of the gradient of max pooling for XLA's CPU backend, which runs
- * select_and_scatter ten times slower than comparisons of shifted images.
+/* pool_cpu.c - lowerings of max pooling and its gradient for XLA's CPU backend: kernels
+ * (src/kernel/kernel_pool.c), and for the gradient comparisons of shifted images, which take a tenth
+ * of the time of select_and_scatter.
  *
  * Small windows are compared element by element in one loop. Code size and work grow with the
  * window's area, so larger windows are processed in two stages: y is the maximum over rows of the
@@ -9,12 +10,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/pool.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "hlo/mlir.h"
+#include "kernel/kernel.h"
 #include "op/lowerings.h"
 
-enum { MOST_TAPS = 16 };
+/* Elements below which the backend is as fast. */
+enum { MOST_TAPS = 16, LEAST_ELEMENTS = 1 << 15, LEAST_CHANNELS = 16 };
 
 /* One iteration for one window element: the first maximum of each window receives dy. */
 typedef struct finds {
@@ -163,3 +167,29 @@ static void emit_dx(fgi_emit *e)
 
 const fgi_lowering fgi_max_pool_dx_cpu = {
     .op = &fgi_max_pool_dx, .platform = FGI_CPU, .rule = "compared-maxima", .emit = emit_dx};
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static bool is_large(const fgi_emit *e)
+{
+    const fg_type *x = &e->node->in[FGI_POOL_X]->type;
+    return (x->dtype == FG_F32 || x->dtype == FG_BF16) && x->dim[3] >= LEAST_CHANNELS &&
+           fg_type_count(x) >= LEAST_ELEMENTS && fgi_client_has_kernels(e->client) &&
+           fg_client_info_of(e->client)->device_count == 1;
+}
+
+static void emit_kernel(fgi_emit *e)
+{
+    const fgi_pool_attr *attr = e->node->attr;
+    fgi_buf text = {0};
+    fgi_buf_printf(&text,
+                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
+                   "array<i64: 0, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ">}",
+                   e->node->op == &fgi_max_pool_op ? FGI_KERNEL_MAX_POOL : FGI_KERNEL_MAX_POOL_DX,
+                   FGI_KERNEL_NUMBERS, attr->size, attr->stride, attr->low[0], attr->low[1]);
+    fgi_emit_text(e, "custom_call", &text);
+}
+
+#define KERNEL .platform = FGI_CPU, .rule = "pool-kernel", .applies = is_large, .emit = emit_kernel
+const fgi_lowering fgi_max_pool_kernel_cpu = {.op = &fgi_max_pool_op, KERNEL};
+const fgi_lowering fgi_max_pool_dx_kernel_cpu = {.op = &fgi_max_pool_dx, KERNEL};

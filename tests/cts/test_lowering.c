@@ -269,6 +269,20 @@ static void gradients_of_max_pooling(void **state)
         lowering_check(&rows[i]);
 }
 
+/* Sums of gradients are exact. */
+static void max_pooling_by_kernels(void **state)
+{
+    static const fg_dtype dtypes[] = {FG_F32, FG_BF16};
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        lowering_problem row =
+            POOL("by a kernel", X(4, 23, 24, 33), .size = 3, .stride = 2, .pad = 1);
+        row.rule = "pool-kernel";
+        row.in[0].dtype = dtypes[i];
+        lowering_check(&row);
+    }
+}
+
 #define SUM(label, count, ...)                                                                     \
     {                                                                                              \
         .name = (label), .rule = "staged-sum", .in = {__VA_ARGS__}, .in_count = 1, .write = sum,   \
@@ -516,6 +530,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_of_one_pixel),
     cmocka_unit_test(kernels_of_onednn),
     cmocka_unit_test(gradients_of_max_pooling),
+    cmocka_unit_test(max_pooling_by_kernels),
     cmocka_unit_test(sums_in_stages),
     cmocka_unit_test(elements_that_are_not_finite),
     cmocka_unit_test(stages_stay_apart),

@@ -603,14 +603,14 @@ static void adam_moves_every_element(void **state)
 
 enum { NORM_OTHER = FGI_KERNEL_NORM_IN };
 
-typedef struct norm {
+typedef struct batch {
     int64_t rows, valid, channels;
     double offset; /* of x, whose standard deviation is 1 */
     bool is_half;
-} norm;
+} batch;
 
 /* Operands of the kernels. The first channel of x is constant, rows that do not count are not. */
-static void add_norm(call *c, const norm *n)
+static void add_batch(call *c, const batch *n)
 {
     float *x = add(c, false, n->rows, n->channels), *scalar;
     for (int64_t i = 0; i < n->rows * n->channels; i++)
@@ -625,19 +625,19 @@ static void add_norm(call *c, const norm *n)
 }
 
 /* Adds memory for the call, and an operand or a result like x. */
-static void add_memory(call *c, const norm *n)
+static void add_batch_memory(call *c, const batch *n)
 {
     (void)add(c, true, fgi_kernel_batch_norm_memory(n->rows, n->channels), -1);
 }
 
-static void add_like_x(call *c, bool is_result, const norm *n)
+static void add_like_x(call *c, bool is_result, const batch *n)
 {
     (void)add(c, is_result, n->rows, n->channels);
     if (n->is_half)
         halve(is_result ? &c->out[c->frame.out.count - 1] : &c->in[c->frame.in.count - 1]);
 }
 
-static void expect(const norm *n, const char *what, int64_t at, double have, double want,
+static void expect(const batch *n, const char *what, int64_t at, double have, double want,
                    double tolerance)
 {
     if (!(fabs(have - want) <= tolerance))
@@ -645,15 +645,15 @@ static void expect(const norm *n, const char *what, int64_t at, double have, dou
                  (int)n->channels, n->is_half, what, (int)at, have, want);
 }
 
-static void check_statistics(const norm *n)
+static void check_batch_statistics(const batch *n)
 {
     call c;
     begin(&c);
-    add_norm(&c, n);
+    add_batch(&c, n);
     c.of[1] = c.of[FGI_KERNEL_NORM_COUNT];
     for (int i = 0; i < 2; i++)
         (void)add(&c, true, n->channels, -1);
-    add_memory(&c, n);
+    add_batch_memory(&c, n);
     assert_null(fgi_kernel_batch_statistics(&c.frame));
     for (int64_t k = 0; k < n->channels; k++) {
         double mean = 0, var = 0;
@@ -675,7 +675,7 @@ static double of_channel(const call *c, int operand, int64_t k)
     return number(&c->in[operand], k);
 }
 
-static double normalized(const call *c, const norm *n, int64_t at)
+static double normalized(const call *c, const batch *n, int64_t at)
 {
     const int64_t k = at % n->channels;
     return (number(&c->in[0], at) - of_channel(c, FGI_KERNEL_NORM_MEAN, k)) *
@@ -683,11 +683,11 @@ static double normalized(const call *c, const norm *n, int64_t at)
            of_channel(c, FGI_KERNEL_NORM_BIAS, k);
 }
 
-static void check_norm(const norm *n, bool is_relu, bool has_other)
+static void check_batch(const batch *n, bool is_relu, bool has_other)
 {
     call c;
     begin(&c);
-    add_norm(&c, n);
+    add_batch(&c, n);
     if (has_other)
         add_like_x(&c, false, n);
     add_like_x(&c, true, n);
@@ -702,7 +702,7 @@ static void check_norm(const norm *n, bool is_relu, bool has_other)
 }
 
 /* The sums over dy, masked by the relu, and dy z. */
-static double derivative(const call *c, const norm *n, bool is_relu, int64_t at, double *z)
+static double derivative(const call *c, const batch *n, bool is_relu, int64_t at, double *z)
 {
     const int64_t k = at % n->channels;
     *z = (number(&c->in[0], at) - of_channel(c, FGI_KERNEL_NORM_MEAN, k)) *
@@ -710,19 +710,19 @@ static double derivative(const call *c, const norm *n, bool is_relu, int64_t at,
     return is_relu && normalized(c, n, at) <= 0 ? 0 : number(&c->in[NORM_OTHER], at);
 }
 
-static void check_norm_dx(const norm *n, bool is_relu)
+static void check_batch_dx(const batch *n, bool is_relu)
 {
     const double size = 1e-5 * (1 + fabs(n->offset)) * (double)n->valid;
     call c;
     begin(&c);
-    add_norm(&c, n);
+    add_batch(&c, n);
     add_like_x(&c, false, n);
     for (int64_t i = n->valid * n->channels; i < n->rows * n->channels; i++)
         memset((char *)c.in[NORM_OTHER].data + i * (n->is_half ? 2 : 4), 0, n->is_half ? 2 : 4);
     add_like_x(&c, true, n);
     for (int i = 0; i < 2; i++)
         (void)add(&c, true, n->channels, -1);
-    add_memory(&c, n);
+    add_batch_memory(&c, n);
     assert_null(is_relu ? fgi_kernel_batch_norm_relu_dx(&c.frame)
                         : fgi_kernel_batch_norm_dx(&c.frame));
     for (int64_t k = 0; k < n->channels; k++) {
@@ -753,19 +753,103 @@ static void check_norm_dx(const norm *n, bool is_relu)
 
 static void batch_normalization(void **state)
 {
-    static const norm rows[] = {
+    static const batch rows[] = {
         {1, 1, 16, 0, false},        {3, 3, 17, 0, false},      {100, 100, 31, 0, true},
         {515, 515, 64, 1000, false}, {2051, 2051, 48, 3, true}, {300, 211, 100, 0, false},
         {40, 39, 1030, 0, false},    {9000, 4100, 24, 2, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check_statistics(&rows[i]);
+        check_batch_statistics(&rows[i]);
         for (int k = 0; k < 4; k++)
-            check_norm(&rows[i], k & 1, k & 2);
-        check_norm_dx(&rows[i], false);
-        check_norm_dx(&rows[i], true);
+            check_batch(&rows[i], k & 1, k & 2);
+        check_batch_dx(&rows[i], false);
+        check_batch_dx(&rows[i], true);
     }
+}
+
+/* ---- max pooling ----------------------------------------------------------------------------- */
+
+typedef struct pool {
+    int64_t image[MOST_RANK], size, stride, pad;
+    bool is_half;
+} pool;
+
+/* An operand or a result, whose numbers, unless it is one, are integers from -2 to 2: most windows
+ * have several maxima. */
+static void add_images(call *c, bool is_result, const int64_t *dim, bool is_half)
+{
+    float *values = add_shape(c, is_result, 4, dim);
+    fgi_ffi_buffer *buffer = &(is_result ? c->out : c->in)[is_result ? 0 : c->frame.in.count - 1];
+    for (int64_t i = 0; i < fgi_ffi_count(buffer) && !is_result; i++)
+        values[i] = roundf(fmaxf(fminf(values[i], 2), -2));
+    if (is_half)
+        halve(buffer);
+}
+
+/* The position in x of the first maximum of window (row, column) of channel k of image i. */
+static int64_t first_maximum(const pool *p, const fgi_ffi_buffer *x, const int64_t at[MOST_RANK])
+{
+    int64_t best = -1;
+    for (int64_t row = at[1] * p->stride - p->pad, i = 0; i < p->size; i++, row++)
+        for (int64_t column = at[2] * p->stride - p->pad, j = 0; j < p->size; j++, column++) {
+            const int64_t place =
+                ((at[0] * p->image[1] + row) * p->image[2] + column) * p->image[3] + at[3];
+            if (row >= 0 && row < p->image[1] && column >= 0 && column < p->image[2] &&
+                (best < 0 || number(x, place) > number(x, best)))
+                best = place;
+        }
+    return best;
+}
+
+static void check_pool(const pool *p)
+{
+    const fgi_kernel_pool_numbers numbers = {0, p->size, p->stride, {p->pad, p->pad}};
+    const fgi_ffi_array array = {.count = sizeof numbers / sizeof(int64_t), .data = &numbers};
+    const void *const value = &array;
+    int64_t dim[MOST_RANK] = {p->image[0], 0, 0, p->image[3]}, at[MOST_RANK];
+    call y, dx;
+    for (int i = 1; i < 3; i++)
+        dim[i] = (p->image[i] + 2 * p->pad - p->size) / p->stride + 1;
+    begin(&y);
+    begin(&dx);
+    y.frame.attributes = dx.frame.attributes = (fgi_ffi_attributes){.count = 1, .value = &value};
+    add_images(&y, false, p->image, p->is_half);
+    add_images(&y, true, dim, p->is_half);
+    assert_null(fgi_kernel_max_pool(&y.frame));
+    dx.of[0] = &y.in[0];
+    dx.of[1] = &y.out[0];
+    dx.frame.in.count = 2;
+    add_images(&dx, false, dim, p->is_half);
+    add_images(&dx, true, p->image, p->is_half);
+    assert_null(fgi_kernel_max_pool_dx(&dx.frame));
+    const int64_t count = fgi_ffi_count(&y.in[0]);
+    double *want = calloc((size_t)count, sizeof *want);
+    for (int64_t i = 0; i < fgi_ffi_count(&y.out[0]); i++) {
+        int64_t rest = i;
+        for (int k = MOST_RANK - 1; k >= 0; rest /= dim[k--])
+            at[k] = rest % dim[k];
+        const int64_t first = first_maximum(p, &y.in[0], at);
+        assert_true(number(&y.out[0], i) == number(&y.in[0], first));
+        want[first] += number(&dx.in[2], i);
+    }
+    for (int64_t i = 0; i < count; i++)
+        assert_true(number(&dx.out[0], i) == want[i]);
+    free(want);
+    end(&y);
+    end(&dx);
+}
+
+static void max_pooling(void **state)
+{
+    static const pool rows[] = {
+        {{2, 9, 8, 16}, 3, 2, 1, false}, {{1, 12, 13, 17}, 3, 2, 1, true},
+        {{1, 10, 9, 40}, 2, 3, 0, true}, {{2, 5, 6, 31}, 3, 1, 1, false},
+        {{1, 1, 1, 16}, 2, 1, 1, false}, {{2, 12, 15, 18}, 5, 3, 2, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_pool(&rows[i]);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
