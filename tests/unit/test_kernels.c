@@ -892,6 +892,7 @@ int main(void)
         cmocka_unit_test(norms_do_not_depend_on_threads),
         cmocka_unit_test(adam_moves_every_element),
         cmocka_unit_test(batch_normalization),
+        cmocka_unit_test(max_pooling),
         cmocka_unit_test(errors_begin_with_the_call),
     };
     /* LeakSanitizer crashes at the end if this thread has OpenMP threads */

@@ -73,24 +73,25 @@ module @fulgurite {
     %71 = "stablehlo.broadcast_in_dim"(%70) {broadcast_dimensions = array<i64: 0>} : (tensor<4xf32>) -> tensor<4x2xf32> loc("broadcast"("HERE"))
     %72 = "stablehlo.multiply"(%71, %23) : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32> loc("mul"("HERE"))
     %73 = "stablehlo.add"(%67, %72) : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32> loc("add"("HERE"))
-    %74 = "stablehlo.compare"(%8, %36) {comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xi1> loc("gt"("HERE"))
-    %75 = "stablehlo.select"(%74, %73, %36) : (tensor<4x2xi1>, tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32> loc("where"("HERE"))
-    %77 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("model/fc/sum"("HERE"))
-    %76 = "stablehlo.reduce"(%75, %77) ({
-    ^bb0(%78: tensor<f32>, %79: tensor<f32>):
-      %80 = "stablehlo.add"(%78, %79) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%80) : (tensor<f32>) -> ()
+    %75 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<4x2xf32>} : () -> tensor<4x2xf32> loc("relu_dx"("HERE"))
+    %76 = "stablehlo.compare"(%8, %75) {comparison_direction = #stablehlo<comparison_direction GT>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xi1> loc("relu_dx"("HERE"))
+    %77 = "stablehlo.select"(%76, %73, %75) : (tensor<4x2xi1>, tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32> loc("relu_dx"("HERE"))
+    %79 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("model/fc/sum"("HERE"))
+    %78 = "stablehlo.reduce"(%77, %79) ({
+    ^bb0(%80: tensor<f32>, %81: tensor<f32>):
+      %82 = "stablehlo.add"(%80, %81) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%82) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0>} : (tensor<4x2xf32>, tensor<f32>) -> tensor<2xf32> loc("model/fc/sum"("HERE"))
-    %81 = "stablehlo.dot_general"(%0, %75) {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>} : (tensor<4x3xf32>, tensor<4x2xf32>) -> tensor<3x2xf32> loc("model/fc/dot"("HERE"))
-    %84 = "stablehlo.slice"(%4) {start_indices = array<i64: 0>, limit_indices = array<i64: 1>, strides = array<i64: 1>} : (tensor<1xui32>) -> tensor<1xui32> loc("input"("HERE"))
-    %83 = "stablehlo.reshape"(%84) : (tensor<1xui32>) -> tensor<ui32> loc("input"("HERE"))
-    %82 = "stablehlo.bitcast_convert"(%83) : (tensor<ui32>) -> tensor<f32> loc("input"("HERE"))
-    %85 = "stablehlo.broadcast_in_dim"(%82) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<3x2xf32> loc("broadcast"("HERE"))
-    %86 = "stablehlo.multiply"(%81, %85) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32> loc("mul"("HERE"))
-    %87 = "stablehlo.subtract"(%2, %86) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32> loc("sub"("HERE"))
-    %88 = "stablehlo.broadcast_in_dim"(%82) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2xf32> loc("broadcast"("HERE"))
-    %89 = "stablehlo.multiply"(%76, %88) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc("mul"("HERE"))
-    %90 = "stablehlo.subtract"(%3, %89) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc("sub"("HERE"))
-    func.return %61, %87, %90 : tensor<f32>, tensor<3x2xf32>, tensor<2xf32>
+    %83 = "stablehlo.dot_general"(%0, %77) {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>} : (tensor<4x3xf32>, tensor<4x2xf32>) -> tensor<3x2xf32> loc("model/fc/dot"("HERE"))
+    %86 = "stablehlo.slice"(%4) {start_indices = array<i64: 0>, limit_indices = array<i64: 1>, strides = array<i64: 1>} : (tensor<1xui32>) -> tensor<1xui32> loc("input"("HERE"))
+    %85 = "stablehlo.reshape"(%86) : (tensor<1xui32>) -> tensor<ui32> loc("input"("HERE"))
+    %84 = "stablehlo.bitcast_convert"(%85) : (tensor<ui32>) -> tensor<f32> loc("input"("HERE"))
+    %87 = "stablehlo.broadcast_in_dim"(%84) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<3x2xf32> loc("broadcast"("HERE"))
+    %88 = "stablehlo.multiply"(%83, %87) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32> loc("mul"("HERE"))
+    %89 = "stablehlo.subtract"(%2, %88) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32> loc("sub"("HERE"))
+    %90 = "stablehlo.broadcast_in_dim"(%84) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2xf32> loc("broadcast"("HERE"))
+    %91 = "stablehlo.multiply"(%78, %90) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc("mul"("HERE"))
+    %92 = "stablehlo.subtract"(%3, %91) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc("sub"("HERE"))
+    func.return %61, %89, %92 : tensor<f32>, tensor<3x2xf32>, tensor<2xf32>
   }
 }
