@@ -1,5 +1,5 @@
-/* normalization_cpu.c - batch normalization in training by kernels (src/kernel/kernel_batch_norm.c),
- * which read the batch half as often as the backend's loops.
+/* normalization_cpu.c - batch normalization in training by kernels
+ * (src/kernel/kernel_batch_norm.c), which read the batch half as often as the backend's loops.
  *
  * A relu that follows, also after a sum, is computed by the kernel too, and so is its gradient. The
  * graph is the same without that: each operation that others read as well is also computed alone.

@@ -1,6 +1,6 @@
 /* pool_cpu.c - lowerings of max pooling and its gradient for XLA's CPU backend: kernels
- * (src/kernel/kernel_pool.c), and for the gradient comparisons of shifted images, which take a tenth
- * of the time of select_and_scatter.
+ * (src/kernel/kernel_pool.c), and for the gradient comparisons of shifted images, ten times faster
+ * than select_and_scatter.
  *
  * Small windows are compared element by element in one loop. Code size and work grow with the
  * window's area, so larger windows are processed in two stages: y is the maximum over rows of the
