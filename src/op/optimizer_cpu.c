@@ -1,6 +1,6 @@
 /* optimizer_cpu.c - parts of an optimizer's step by kernels (src/kernel), where these are faster
- * than XLA's CPU backend, which computes a full sum on one thread, element by element, and updates a
- * parameter and its moments in three separate loops. The limits are those of bench/kernel_bench.c.
+ * than XLA's CPU backend, which computes a full sum on one thread, element by element, and updates
+ * a parameter and its moments in three loops. The limits are those of bench/kernel_bench.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel.h"

@@ -324,7 +324,7 @@ static void norms_by_kernels(void **state)
 
 /* ---- batch norm ------------------------------------------------------------------------------ */
 
-enum { RELU = 1, SUM = 2, WIDENED = 4, PADDING = 8 };
+enum { WITH_RELU = 1, WITH_SUM = 2, WIDENED = 4, PADDING = 8 };
 
 /* The first `valid` rows count. */
 static void set_mask(fg_trace *trace, int64_t rows, double valid)
@@ -362,8 +362,8 @@ static size_t batch_norm_with(const lowering_problem *p, const fg_tensor *in, fg
     const fg_tensor weight = fg_cos(row), bias = fg_sin(row);
     const fg_tensor y = batch_norm(x, weight, bias),
                     same = fg_cast(other, fg_tensor_type(y)->dtype);
-    const fg_tensor before = (p->layers & SUM) != 0 ? fg_add(same, y) : y;
-    const fg_tensor after = (p->layers & RELU) != 0 ? fg_relu(before) : before;
+    const fg_tensor before = (p->layers & WITH_SUM) != 0 ? fg_add(same, y) : y;
+    const fg_tensor after = (p->layers & WITH_RELU) != 0 ? fg_relu(before) : before;
     const fg_tensor loss =
         fg_mean(fg_cast(fg_add(fg_square(after), fg_mul(y, same)), FG_F32), 0, NULL);
     const fg_tensor by[] = {given, weight, other};
@@ -389,16 +389,16 @@ static void batch_norm_by_kernels(void **state)
 {
     const lowering_problem rows[] = {
         BATCH_NORM("alone", 0, 1e-5, {FG_F32, 4, {4, 13, 19, 35}}),
-        BATCH_NORM("with relu", RELU, 1e-5, {FG_F32, 4, {8, 16, 16, 64}}),
-        BATCH_NORM("with sum and relu", RELU | SUM, 1e-5, {FG_F32, 2, {700, 50}}),
-        BATCH_NORM("with sum", SUM, 1e-5, {FG_F32, 2, {700, 50}}),
-        BATCH_NORM("bf16", RELU, 1e-2, {FG_BF16, 2, {1000, 40}}),
-        BATCH_NORM("widened", RELU | WIDENED, 1e-2, {FG_BF16, 2, {1000, 40}}),
-        BATCH_NORM("padding", RELU | PADDING, 1e-5, {FG_F32, 3, {10, 100, 33}}),
+        BATCH_NORM("with relu", WITH_RELU, 1e-5, {FG_F32, 4, {8, 16, 16, 64}}),
+        BATCH_NORM("with sum and relu", WITH_RELU | WITH_SUM, 1e-5, {FG_F32, 2, {700, 50}}),
+        BATCH_NORM("with sum", WITH_SUM, 1e-5, {FG_F32, 2, {700, 50}}),
+        BATCH_NORM("bf16", WITH_RELU, 1e-2, {FG_BF16, 2, {1000, 40}}),
+        BATCH_NORM("widened", WITH_RELU | WIDENED, 1e-2, {FG_BF16, 2, {1000, 40}}),
+        BATCH_NORM("padding", WITH_RELU | PADDING, 1e-5, {FG_F32, 3, {10, 100, 33}}),
     };
     lowering_problem same[] = {
-        BATCH_NORM("few channels", RELU, 0, {FG_F32, 2, {4000, 15}}),
-        BATCH_NORM("few numbers", RELU, 0, {FG_F32, 2, {100, 16}}),
+        BATCH_NORM("few channels", WITH_RELU, 0, {FG_F32, 2, {4000, 15}}),
+        BATCH_NORM("few numbers", WITH_RELU, 0, {FG_F32, 2, {100, 16}}),
     };
     (void)state;
     check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
