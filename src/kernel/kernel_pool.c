@@ -55,7 +55,9 @@ INLINED void find_maximum(const problem *p, int64_t i, const window *w, int64_t 
     for (int64_t row = w->first[0]; row < w->end[0]; row++)
         for (int64_t column = w->first[1]; column < w->end[1]; column++) {
             fgi_load(&x, address(p, p->x, p->from, i, row, column, vector), p->is_half);
-            const fgi_wide_bits wins = (fgi_wide_bits)(x > most) | (fgi_wide_bits)(x != x);
+            const fgi_wide_bits bits = (fgi_wide_bits)x & 0x7FFFFFFF;
+            const fgi_wide_bits wins =
+                (fgi_wide_bits)(x > most) | (fgi_wide_bits)(bits > 0x7F800000);
             most = (fgi_wide)((wins & (fgi_wide_bits)x) | (~wins & (fgi_wide_bits)most));
         }
     fgi_store(y, &most, p->is_half);

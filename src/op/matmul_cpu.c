@@ -215,7 +215,8 @@ static void emit_sum(fgi_emit *e)
     sum s;
     fgi_value in[2 + FGI_KERNEL_MATMUL_TERMS];
     const fgi_node *node = e->node;
-    (void)is_sum_of(e, &s);
+    if (!is_sum_of(e, &s))
+        return;
     for (int i = 0; i < 2 + s.count; i++) {
         const fgi_node *from = i < 2 ? s.dot->in[i]->first : s.term[i - 2];
         in[i] = (fgi_value){e->value[from->id], from->type};
