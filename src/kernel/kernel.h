@@ -137,6 +137,19 @@ bool fgi_kernel_winograd_runs(void);
  * dx, or dy for dk. With less, fewer threads take part. */
 int64_t fgi_kernel_winograd_memory(const int64_t *y, int64_t from, int threads, bool is_dk);
 
+/* Convolutions of images in two dimensions, in bf16, by the matrix tiles of AMX; groups is 1, both
+ * strides are the same, C and Co are multiples of FGI_KERNEL_TILES_UNIT, at most _CHANNELS, and a
+ * kernel has at most _TAPS pixels. FGI_KERNEL_NUMBERS and operands: as below. The gradient of k may
+ * be f32. A second result, f32, is memory for the call. */
+#define FGI_KERNEL_TILES    FGI_KERNEL_CONV_PREFIX "_tiles.1"
+#define FGI_KERNEL_TILES_DX FGI_KERNEL_CONV_PREFIX "_tiles_dx.1"
+#define FGI_KERNEL_TILES_DK FGI_KERNEL_CONV_PREFIX "_tiles_dk.1"
+enum { FGI_KERNEL_TILES_UNIT = 32, FGI_KERNEL_TILES_TAPS = 64, FGI_KERNEL_TILES_CHANNELS = 1 << 14 };
+/* Whether this processor runs them, and the system lets it. */
+bool fgi_kernel_tiles_run(void);
+/* The size of that memory, for the dimensions of k and y. */
+int64_t fgi_kernel_tiles_memory(const int64_t *k, const int64_t *y, bool is_dk);
+
 /* Convolutions in one to three dimensions, and their gradients, by oneDNN if it is installed
  * (kernel/dnnl.h): images [N, sizes, C], kernels [sizes, C / groups, Co], f32 or bf16; the operands
  * as above. FGI_KERNEL_NUMBERS are those of the struct, all int64_t. */
@@ -210,6 +223,9 @@ void *fgi_kernel_conv_dx(fgi_ffi_call *call);
 void *fgi_kernel_conv_dk(fgi_ffi_call *call);
 void *fgi_kernel_custom(fgi_ffi_call *call);
 void *fgi_kernel_matmul_dnnl(fgi_ffi_call *call);
+void *fgi_kernel_tiles(fgi_ffi_call *call);
+void *fgi_kernel_tiles_dx(fgi_ffi_call *call);
+void *fgi_kernel_tiles_dk(fgi_ffi_call *call);
 void *fgi_kernel_winograd(fgi_ffi_call *call);
 void *fgi_kernel_winograd_dx(fgi_ffi_call *call);
 void *fgi_kernel_winograd_dk(fgi_ffi_call *call);

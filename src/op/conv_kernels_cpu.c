@@ -76,6 +76,54 @@ static bool is_faster_in_tiles(const fgi_emit *e, const types *t)
            fgi_client_has_dnnl(e->client);
 }
 
+static fgi_kernel_conv_numbers numbers_of(const fgi_conv_attr *attr, const types *t)
+{
+    fgi_kernel_conv_numbers n = {.flops = 2 * multiplications(t), .groups = attr->groups};
+    for (int i = 0; i < attr->dims; i++) {
+        n.stride[i] = attr->stride[i];
+        n.dilation[i] = attr->dilation[i];
+        n.low[i] = attr->low[i];
+    }
+    return n;
+}
+
+/* ---- tiles of bf16 --------------------------------------------------------------------------- */
+
+static bool is_tiles(const fgi_emit *e)
+{
+    const fgi_conv_attr *attr = e->node->attr;
+    const types t =
+        types_of(e->node->op, e->node->in[0]->type, e->node->in[1]->type, e->node->type);
+    const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
+    return has_kernel(e, &t) && t.x.dtype == FG_BF16 && fgi_kernel_tiles_run() && attr->rank == 2 &&
+           attr->groups == 1 && attr->stride[0] == attr->stride[1] &&
+           from % FGI_KERNEL_TILES_UNIT == 0 && to % FGI_KERNEL_TILES_UNIT == 0 &&
+           from <= FGI_KERNEL_TILES_CHANNELS && to <= FGI_KERNEL_TILES_CHANNELS &&
+           attr->k_size[0] * attr->k_size[1] <= FGI_KERNEL_TILES_TAPS &&
+           multiplications(&t) >= LEAST_MULTIPLICATIONS;
+}
+
+static fgi_value call_tiles(fgi_emit *e, const fgi_value *in, const fg_type *result)
+{
+    const fgi_op *op = e->node->op;
+    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const fgi_kernel_conv_numbers numbers = numbers_of(e->node->attr, &t);
+    const fgi_kernel_call call = {
+        .kernel = kernel_of(op, FGI_KERNEL_TILES, FGI_KERNEL_TILES_DX, FGI_KERNEL_TILES_DK),
+        .in = in,
+        .size = sizeof numbers,
+        .numbers = &numbers};
+    return call_kernel(e, &call, result,
+                       fgi_kernel_tiles_memory(t.k.dim, t.y.dim, op == &fgi_conv_dk));
+}
+
+static void emit_tiles(fgi_emit *e) { emit_calls(e, call_tiles); }
+
+#define TILES .platform = FGI_CPU, .rule = "conv-kernel", .applies = is_tiles, .emit = emit_tiles
+const fgi_lowering fgi_conv_tiles_cpu = {.op = &fgi_conv, TILES};
+const fgi_lowering fgi_conv_dx_tiles_cpu = {.op = &fgi_conv_dx, TILES};
+const fgi_lowering fgi_conv_dk_tiles_cpu = {.op = &fgi_conv_dk, TILES};
+
 /* ---- Winograd's algorithm -------------------------------------------------------------------- */
 
 /* Whether tiles of these images consist of more than half of pixels. */
@@ -175,17 +223,6 @@ const fgi_lowering fgi_conv_dx_matmul_cpu = {.op = &fgi_conv_dx, MATMUL};
 const fgi_lowering fgi_conv_dk_matmul_cpu = {.op = &fgi_conv_dk, MATMUL};
 
 /* ---- oneDNN ---------------------------------------------------------------------------------- */
-
-static fgi_kernel_conv_numbers numbers_of(const fgi_conv_attr *attr, const types *t)
-{
-    fgi_kernel_conv_numbers n = {.flops = 2 * multiplications(t), .groups = attr->groups};
-    for (int i = 0; i < attr->dims; i++) {
-        n.stride[i] = attr->stride[i];
-        n.dilation[i] = attr->dilation[i];
-        n.low[i] = attr->low[i];
-    }
-    return n;
-}
 
 static fgi_ffi_buffer buffer_of(const fg_type *type)
 {

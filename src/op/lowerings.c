@@ -6,6 +6,9 @@
 
 const fgi_lowering *const fgi_lowerings[] = {
     /* convolutions: conv_kernels_cpu.c, conv_cpu.c */
+    &fgi_conv_tiles_cpu,
+    &fgi_conv_dx_tiles_cpu,
+    &fgi_conv_dk_tiles_cpu,
     &fgi_conv_winograd_cpu,
     &fgi_conv_dx_winograd_cpu,
     &fgi_conv_dk_winograd_cpu,

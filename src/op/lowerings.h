@@ -9,6 +9,7 @@
 extern const fgi_lowering fgi_conv_depthwise_cpu, fgi_conv_dx_depthwise_cpu,
     fgi_conv_dk_depthwise_cpu, fgi_conv_dx_reverse_cpu, fgi_conv_dk_groups_cpu,
     fgi_conv_dk_chunks_cpu;
+extern const fgi_lowering fgi_conv_tiles_cpu, fgi_conv_dx_tiles_cpu, fgi_conv_dk_tiles_cpu;
 extern const fgi_lowering fgi_conv_winograd_cpu, fgi_conv_dx_winograd_cpu, fgi_conv_dk_winograd_cpu,
     fgi_conv_dnnl_cpu, fgi_conv_dx_dnnl_cpu, fgi_conv_dk_dnnl_cpu;
 extern const fgi_lowering fgi_conv_matmul_cpu, fgi_conv_dx_matmul_cpu, fgi_conv_dk_matmul_cpu;

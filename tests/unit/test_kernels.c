@@ -96,11 +96,13 @@ static void matmuls_in_blocks(void **state)
 
 /* ---- convolutions ---------------------------------------------------------------------------- */
 
-/* Images of [n, h, w, from] and `to` channels; `low` and `high`: pixels of padding. By Winograd's
- * algorithm, or with a stride by oneDNN. */
+/* Images of [n, h, w, from] and `to` channels; `low` and `high`: pixels of padding. A stride
+ * of 0: by Winograd's algorithm, with 1. */
 typedef struct conv {
     int64_t n, h, w, from, to, low[2], high[2], stride;
 } conv;
+
+typedef enum algorithm { WINOGRAD, ONEDNN, TILES } algorithm;
 
 typedef enum which { Y, DX, DK } which;
 
@@ -142,15 +144,17 @@ static void convolve(const conv *c, which what, const fgi_ffi_buffer *const of[3
 }
 
 /* Adds the tensors of a convolution; of: y, x and k. */
-static void add_conv(call *frame, const conv *c, which what, bool is_half, int threads,
-                     const fgi_ffi_buffer *of[3])
+static void add_conv(call *frame, const conv *c, algorithm by, which what, bool is_half,
+                     int threads, const fgi_ffi_buffer *of[3])
 {
     static const which order[][2] = {{DX, DK}, {Y, DK}, {DX, Y}};
     const int64_t h = height_of(c), w = width_of(c);
     const int64_t dims[3][4] = {
         {c->n, h, w, c->to}, {c->n, c->h, c->w, c->from}, {3, 3, c->from, c->to}};
-    const int64_t memory = fgi_kernel_winograd_memory(
-        dims[what == DX ? DX : Y], what == DX ? c->to : c->from, threads, what == DK);
+    int64_t memory = fgi_kernel_winograd_memory(dims[what == DX ? DX : Y],
+                                                what == DX ? c->to : c->from, threads, what == DK);
+    if (by == TILES)
+        memory = fgi_kernel_tiles_memory(dims[DK], dims[Y], what == DK);
     begin(frame);
     for (int i = 0; i < 2; i++) {
         (void)add_shape(frame, false, 4, dims[order[what][i]]);
@@ -165,25 +169,26 @@ static void add_conv(call *frame, const conv *c, which what, bool is_half, int t
         halve(&frame->out[0]);
 }
 
-static void check_conv(const conv *c, which what, bool is_half, int threads)
+static void check_conv(const conv *c, algorithm by, which what, bool is_half, int threads)
 {
     static void *(*const run[][3])(fgi_ffi_call *) = {
         {fgi_kernel_winograd, fgi_kernel_winograd_dx, fgi_kernel_winograd_dk},
-        {fgi_kernel_conv, fgi_kernel_conv_dx, fgi_kernel_conv_dk}};
+        {fgi_kernel_conv, fgi_kernel_conv_dx, fgi_kernel_conv_dk},
+        {fgi_kernel_tiles, fgi_kernel_tiles_dx, fgi_kernel_tiles_dk}};
     const int64_t numbers[] = {0, c->low[0], c->low[1]};
     const fgi_kernel_conv_numbers more = {.groups = 1,
                                           .stride = {c->stride, c->stride},
                                           .dilation = {1, 1},
                                           .low = {c->low[0], c->low[1]}};
-    const fgi_ffi_array array = {.data = c->stride > 0 ? (const void *)&more : numbers};
+    const fgi_ffi_array array = {.data = by == WINOGRAD ? numbers : (const void *)&more};
     const void *attributes[] = {&array};
     const fgi_ffi_buffer *of[3];
     call this;
-    add_conv(&this, c, what, is_half, threads, of);
+    add_conv(&this, c, by, what, is_half, threads, of);
     this.frame.attributes.value = attributes;
     const size_t count = (size_t)fgi_ffi_count(of[what]);
     double *sum = calloc(count, sizeof *sum), *size = calloc(count, sizeof *size);
-    assert_null(run[c->stride > 0][what](&this.frame));
+    assert_null(run[by][what](&this.frame));
     convolve(c, what, of, sum, size);
     for (size_t i = 0; i < count; i++) {
         const double rounding = is_half ? fabs(sum[i]) / 256 : 0;
@@ -211,8 +216,8 @@ static void convolutions(void **state)
         skip();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (which what = Y; what <= DK; what++) {
-            check_conv(&rows[i], what, false, 1);
-            check_conv(&rows[i], what, true, 3);
+            check_conv(&rows[i], WINOGRAD, what, false, 1);
+            check_conv(&rows[i], WINOGRAD, what, true, 3);
         }
 }
 
@@ -229,11 +234,28 @@ static void convolutions_by_onednn(void **state)
         skip();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (which what = Y; what <= DK; what++) {
-            check_conv(&rows[0], Y, false, 1);
-            check_conv(&rows[i], what, false, 1);
+            check_conv(&rows[0], ONEDNN, Y, false, 1);
+            check_conv(&rows[i], ONEDNN, what, false, 1);
             if (fgi_kernel_half() != FGI_KERNEL_HALF_NONE)
-                check_conv(&rows[i], what, true, 1);
+                check_conv(&rows[i], ONEDNN, what, true, 1);
         }
+}
+
+/* More and less than a block of pixels, steps and columns; phases without taps, pixels without a
+ * patch. */
+static void convolutions_by_tiles(void **state)
+{
+    static const conv rows[] = {
+        {1, 1, 1, 32, 32, {1, 1}, {1, 1}, 1},    {2, 9, 9, 64, 96, {1, 1}, {1, 1}, 1},
+        {3, 14, 15, 32, 64, {0, 2}, {2, 0}, 1},  {3, 7, 10, 64, 32, {1, 1}, {1, 1}, 2},
+        {2, 11, 11, 32, 544, {0, 1}, {1, 0}, 3}, {2, 9, 4, 288, 32, {0, 0}, {0, 0}, 5},
+    };
+    (void)state;
+    if (!fgi_kernel_tiles_run())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (which what = Y; what <= DK; what++)
+            check_conv(&rows[i], TILES, what, true, 1);
 }
 
 /* ---- non-finite elements --------------------------------------------------------------------- */
@@ -365,6 +387,7 @@ int main(void)
         cmocka_unit_test(matmuls_in_blocks),
         cmocka_unit_test(convolutions),
         cmocka_unit_test(convolutions_by_onednn),
+        cmocka_unit_test(convolutions_by_tiles),
         cmocka_unit_test(every_element_is_seen),
         cmocka_unit_test(adam_moves_every_element),
         cmocka_unit_test(errors_begin_with_the_call),

@@ -1,0 +1,106 @@
+/* tiles.h - matrix tiles of AMX: products of bf16, added up in f32, and their operands in the order
+ * that the processor reads: 16 rows of 32 numbers, and pairs of rows of 16 columns.
+ *
+ * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_KERNEL_TILES_H
+#define FGI_KERNEL_TILES_H
+
+#include "kernel/pack.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define WITH_TILES __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
+#else
+#define WITH_TILES
+#endif
+
+/* Rows and columns of a block of the result; numbers that are multiplied at a time, a step. Each
+ * operand of a step has FGI_TILE_STEP numbers. */
+enum { FGI_TILE_BLOCK = 32, FGI_TILE_INNER = 32, FGI_TILE_STEP = FGI_TILE_BLOCK * FGI_TILE_INNER };
+
+/* 16 columns of two rows as pairs: a row of a tile. */
+INLINED void fgi_tile_pair(const uint16_t *one, const uint16_t *other, fgi_wide *to)
+{
+    const fgi_wide_halves a = *(const fgi_wide_halves *)(const void *)one;
+    const fgi_wide_halves b = *(const fgi_wide_halves *)(const void *)other;
+    *to = (fgi_wide)(__builtin_convertvector(a, fgi_wide_bits) |
+                     __builtin_convertvector(b, fgi_wide_bits) << 16);
+}
+
+/* 32 columns of two rows as a row of a step's two tiles. */
+INLINED void fgi_tile_pairs(const uint16_t *one, const uint16_t *other, uint16_t *to)
+{
+    fgi_tile_pair(one, other, (fgi_wide *)(void *)to);
+    fgi_tile_pair(one + FGI_WIDE, other + FGI_WIDE, (fgi_wide *)(void *)(to + FGI_TILE_STEP / 2));
+}
+
+/* 16 rows of 16 elements of 4 bytes, numbers or pairs of them, transposed in place. */
+INLINED void fgi_tile_transpose(fgi_wide row[FGI_WIDE])
+{
+#pragma GCC unroll 16
+    FGI_PACK_EXCHANGE(row, 8)
+#pragma GCC unroll 16
+    FGI_PACK_EXCHANGE(row, 4)
+#pragma GCC unroll 16
+    FGI_PACK_EXCHANGE(row, 2)
+#pragma GCC unroll 16
+    FGI_PACK_EXCHANGE(row, 1)
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/* Makes this thread's tiles 16 rows of 64 bytes. */
+WITH_TILES static inline void fgi_tiles_begin(void)
+{
+    enum { TILES = 8 };
+    struct {
+        uint8_t palette, start, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } config = {.palette = 1};
+    for (int i = 0; i < TILES; i++)
+        config.bytes[i] = FGI_WIDE * sizeof(float), config.rows[i] = FGI_WIDE;
+    _tile_loadconfig(&config);
+}
+
+WITH_TILES static inline void fgi_tiles_end(void) { _tile_release(); }
+
+/* y[32, 32] = a b, or is increased by it: `steps` steps of a, and those of b from at[]. */
+WITH_TILES static inline void fgi_tiles_multiply(const uint16_t *a, const uint16_t *b,
+                                                 const int64_t *at, int64_t steps, float *y,
+                                                 int64_t y_row, bool adds)
+{
+    enum { HALF = FGI_TILE_STEP / 2, LINE = FGI_WIDE * sizeof(float) };
+    const size_t row = (size_t)y_row * sizeof *y;
+    float *low = y + FGI_WIDE * y_row;
+    if (adds) {
+        _tile_loadd(0, y, row);
+        _tile_loadd(1, y + FGI_WIDE, row);
+        _tile_loadd(2, low, row);
+        _tile_loadd(3, low + FGI_WIDE, row);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (int64_t i = 0; i < steps; i++, a += FGI_TILE_STEP) {
+        _tile_loadd(4, a, LINE);
+        _tile_loadd(6, b + at[i], LINE);
+        _tile_loadd(5, a + HALF, LINE);
+        _tile_loadd(7, b + at[i] + HALF, LINE);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, y, row);
+    _tile_stored(1, y + FGI_WIDE, row);
+    _tile_stored(2, low, row);
+    _tile_stored(3, low + FGI_WIDE, row);
+}
+
+#endif
+#endif
