@@ -8,8 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "kernel/kernel.h"
-#include "kernel/pack.h"
 #include "kernel/parallel.h"
+#include "kernel/terms.h"
 
 /* Of a block of the result; of a and b at a time. MOST_PANEL: columns that registers hold. */
 enum {
@@ -18,6 +18,7 @@ enum {
     COLUMNS = 256,
     FEW_COLUMNS = 64,
     INNER = 256,
+    AHEAD = 16, /* rows of a transposed operand that are read ahead */
     MOST_PANEL = FGI_MOST_WIDE * FGI_WIDE,
     MOST_THREADS = 64
 };
@@ -28,8 +29,7 @@ typedef struct problem {
     int64_t a_each, b_each; /* bytes from one matrix to the next */
     char *y;
     bool y_is_half;
-    int term_count; /* added to y */
-    fgi_operand term[FGI_KERNEL_MATMUL_TERMS];
+    fgi_terms terms;
     int64_t rows, columns, across, down; /* of a block; blocks in a row and a column of y */
     float *memory;                       /* of the threads */
 } problem;
@@ -51,39 +51,6 @@ typedef struct block {
 
 #define VARIANT int rows, int wide
 
-/* Up to 16 numbers. */
-INLINED void load_few(fgi_wide *to, const char *from, bool is_half, int64_t count)
-{
-    char whole[FGI_WIDE * sizeof(float)] = {0};
-    if (count >= FGI_WIDE) {
-        fgi_load(to, from, is_half);
-        return;
-    }
-    memcpy(whole, from, (size_t)(count * (is_half ? 2 : 4)));
-    fgi_load(to, whole, is_half);
-}
-
-/* Rows from m and columns from c of the block are complete, apart from terms and relu. */
-INLINED void finish(const problem *p, const block *of, int64_t m, int64_t c,
-                    const fgi_block_matmul *done)
-{
-    const int64_t columns = fgi_least(of->panel, of->columns - c);
-    for (int64_t r = 0; r < done->rows; r++)
-        for (int64_t at = 0; at < columns; at += FGI_WIDE) {
-            fgi_wide *y = (fgi_wide *)(void *)(done->y + r * done->y_row + at), sum = *y, term;
-            for (int i = 0; i < p->term_count; i++) {
-                const fgi_operand *t = &p->term[i];
-                const int64_t from = (of->m + m + r) * t->row + of->n + c + at;
-                load_few(&term, t->data + from * (t->is_half ? 2 : 4), t->is_half, columns - at);
-                sum += term;
-            }
-            const fgi_wide_bits is_kept = ~(fgi_wide_bits)(sum <= 0); /* and NaN */
-            if (p->size.is_relu)
-                fgi_keep(&is_kept, &sum, 0);
-            *y = sum;
-        }
-}
-
 /* Increases rows from m of the block by the product over inner numbers from k. */
 INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_t count, int64_t k,
                             int64_t inner, worker *w, bool a_is_transposed, bool is_half, VARIANT)
@@ -91,12 +58,14 @@ INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_
     const int64_t size = is_half ? 2 : 4;
     const char *from = of->a.data + ((of->m + m) * of->a.row + k * of->a.column) * size;
     if (a_is_transposed)
-        for (int64_t i = 0; i < inner; i++)
+        for (int64_t i = 0; i < inner; i++) {
+            const char *run = from + i * of->a.column * size;
+            __builtin_prefetch(run + AHEAD * of->a.column * size);
             if (of->m + m + FGI_WIDE <= of->a.column)
-                fgi_pack_run(from + i * of->a.column * size, is_half, FGI_WIDE,
-                             w->a + i * FGI_WIDE);
+                fgi_pack_run(run, is_half, FGI_WIDE, w->a + i * FGI_WIDE);
             else
-                fgi_pack_run(from + i * of->a.column * size, is_half, count, w->a + i * FGI_WIDE);
+                fgi_pack_run(run, is_half, count, w->a + i * FGI_WIDE);
+        }
     else
         fgi_pack_transposed(from, is_half, of->a.row * size, count, inner, w->a, FGI_WIDE);
     for (int64_t c = 0; c < of->padded; c += of->panel) {
@@ -110,8 +79,10 @@ INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_
                                          .y_row = is_direct ? p->size.columns : of->padded,
                                          .adds = k > 0};
         fgi_multiply_panel(&matmul, rows, wide);
-        if ((p->term_count > 0 || p->size.is_relu) && k + inner == p->size.inner)
-            finish(p, of, m, c, &matmul);
+        const fgi_part part = {of->m + m, of->n + c,   count, fgi_least(of->panel, of->columns - c),
+                               matmul.y,  matmul.y_row};
+        if (k + inner == p->size.inner)
+            fgi_add_terms(&p->terms, &part);
     }
 }
 
@@ -231,11 +202,8 @@ void *fgi_kernel_matmul(fgi_ffi_call *call)
                  .a = operand_of(in[0], n->rows, n->inner, n->a_is_transposed != 0),
                  .b = operand_of(in[1], n->inner, n->columns, n->b_is_transposed != 0),
                  .y = y->data,
-                 .y_is_half = y->dtype == FGI_FFI_BF16};
-    for (size_t i = 2; i < (size_t)call->in.count; i++) {
-        const bool is_row = fgi_ffi_count(in[i]) == n->columns;
-        p.term[p.term_count++] = operand_of(in[i], is_row ? 0 : 1, is_row ? 0 : n->columns, false);
-    }
+                 .y_is_half = y->dtype == FGI_FFI_BF16,
+                 .terms = fgi_terms_of(call, n)};
     p.a_each = n->rows * n->inner * (p.a.is_half ? 2 : 4);
     p.b_each = n->inner * n->columns * (p.b.is_half ? 2 : 4);
     if (fgi_ffi_count(y) == 0)
