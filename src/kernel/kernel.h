@@ -144,11 +144,17 @@ int64_t fgi_kernel_winograd_memory(const int64_t *y, int64_t from, int threads, 
 #define FGI_KERNEL_TILES    FGI_KERNEL_CONV_PREFIX "_tiles.1"
 #define FGI_KERNEL_TILES_DX FGI_KERNEL_CONV_PREFIX "_tiles_dx.1"
 #define FGI_KERNEL_TILES_DK FGI_KERNEL_CONV_PREFIX "_tiles_dk.1"
-enum { FGI_KERNEL_TILES_UNIT = 32, FGI_KERNEL_TILES_TAPS = 64, FGI_KERNEL_TILES_CHANNELS = 1 << 14 };
+enum {
+    FGI_KERNEL_TILES_UNIT = 32,
+    FGI_KERNEL_TILES_TAPS = 64,
+    FGI_KERNEL_TILES_CHANNELS = 1 << 14
+};
 /* Whether this processor runs them, and the system lets it. */
 bool fgi_kernel_tiles_run(void);
 /* The size of that memory, for the dimensions of k and y. */
 int64_t fgi_kernel_tiles_memory(const int64_t *k, const int64_t *y, bool is_dk);
+/* Whether FGI_KERNEL_MATMUL uses them, with bf16 operands. */
+bool fgi_kernel_tiles_multiply(const fgi_kernel_matmul_numbers *n);
 
 /* Convolutions in one to three dimensions, and their gradients, by oneDNN if it is installed
  * (kernel/dnnl.h): images [N, sizes, C], kernels [sizes, C / groups, Co], f32 or bf16; the operands
@@ -223,6 +229,7 @@ void *fgi_kernel_conv_dx(fgi_ffi_call *call);
 void *fgi_kernel_conv_dk(fgi_ffi_call *call);
 void *fgi_kernel_custom(fgi_ffi_call *call);
 void *fgi_kernel_matmul_dnnl(fgi_ffi_call *call);
+void *fgi_tiles_matmul(fgi_ffi_call *call, const fgi_kernel_matmul_numbers *n);
 void *fgi_kernel_tiles(fgi_ffi_call *call);
 void *fgi_kernel_tiles_dx(fgi_ffi_call *call);
 void *fgi_kernel_tiles_dk(fgi_ffi_call *call);

@@ -196,6 +196,9 @@ void *fgi_kernel_matmul(fgi_ffi_call *call)
         return NULL;
     const fgi_ffi_buffer *const *in = call->in.buffer, *y = call->out.buffer[0];
     const fgi_kernel_matmul_numbers *n = (const void *)fgi_ffi_numbers(call);
+    if (in[0]->dtype == FGI_FFI_BF16 && fgi_kernel_tiles_multiply(n) &&
+        (call->in.count == 2 || !n->a_is_transposed))
+        return fgi_tiles_matmul(call, n);
     const double multiplications =
         (double)n->batch * (double)n->rows * (double)n->inner * (double)n->columns;
     problem p = {.size = *n,

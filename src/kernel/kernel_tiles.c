@@ -1,14 +1,16 @@
-/* kernel_tiles.c - convolutions and their gradients in bf16, by matrix tiles (tiles.h).
+/* kernel_tiles.c - convolutions, their gradients and matmuls in bf16, by matrix tiles (tiles.h).
  *
  * A convolution is a matmul of patches, one for each pixel of its result, and the kernel: of each
  * tap, in steps of 32 channels. Patches are gathered where they are multiplied. In the gradient of
  * x, pixels whose distance is a multiple of the stride have the same taps: they are a phase. The
- * gradient of the kernel is the product of transposed dy and patches, transposed.
+ * gradient of the kernel is the product of transposed dy and patches, transposed. Matmuls are
+ * convolutions of one pixel: a b, the gradient of x, a b', and that of the kernel, a' b.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "kernel/kernel.h"
 #include "kernel/parallel.h"
+#include "kernel/terms.h"
 #include "kernel/tiles.h"
 
 #if defined(__linux__) && defined(__x86_64__)
@@ -48,6 +50,7 @@ typedef struct problem {
     /* The result, whose pixel (i, j) is (i * step + row, j * step + column). */
     const fgi_ffi_buffer *to;
     int64_t row, column, step;
+    fgi_terms terms;       /* of a matmul */
     const uint16_t *other; /* k, or dy for dk */
     int64_t columns;       /* channels of the result, or of dy */
     bool is_turned;        /* k is read transposed */
@@ -155,12 +158,14 @@ INLINED void gather(const problem *p, int64_t first, int64_t step, int64_t steps
 }
 
 /* Stores rows of the result, of `columns` columns from c. */
-INLINED void store(const problem *p, int64_t first, const float *sum, int64_t c, int64_t columns)
+INLINED void store(const problem *p, int64_t first, float *sum, int64_t c, int64_t columns)
 {
     const bool is_half = p->to->dtype == FGI_FFI_BF16;
     const int64_t size = is_half ? 2 : 4, *dim = p->to->dim;
     pixel at = pixel_at(&p->from, first);
-    for (int64_t r = 0; r < p->row_blocks * FGI_TILE_BLOCK && first + r < p->pixels; r++) {
+    const int64_t rows = fgi_least(p->row_blocks * FGI_TILE_BLOCK, p->pixels - first);
+    fgi_add_terms(&p->terms, &(fgi_part){first, c, rows, columns, sum, columns});
+    for (int64_t r = 0; r < rows; r++) {
         const int64_t row = at.row * p->step + p->row, column = at.column * p->step + p->column;
         char *to = (char *)p->to->data +
                    (((at.image * dim[1] + row) * dim[2] + column) * dim[3] + c) * size;
@@ -393,6 +398,13 @@ static void *run_patches(fgi_ffi_call *call, problem *p)
                multiply_patches);
 }
 
+static void *run_dk(fgi_ffi_call *call, problem *p, int64_t channels)
+{
+    p->row_blocks = DK_ROW_BLOCKS, p->column_blocks = DK_COLUMN_BLOCKS;
+    return run(call, p, p->columns / FGI_TILE_BLOCK, p->taps * channels / FGI_TILE_BLOCK,
+               multiply_dy);
+}
+
 static problem problem_of(const fgi_ffi_call *call, const fgi_ffi_buffer *k)
 {
     return (problem){.to = call->out.buffer[0],
@@ -458,8 +470,51 @@ void *fgi_kernel_tiles_dk(fgi_ffi_call *call)
     p.columns = dy->dim[3];
     p.pixels = dy->dim[0] * dy->dim[1] * dy->dim[2];
     p.steps = fgi_blocks(p.pixels, FGI_TILE_INNER);
-    p.row_blocks = DK_ROW_BLOCKS, p.column_blocks = DK_COLUMN_BLOCKS;
     pack(call, &p, p.steps, pack_dy);
-    return run(call, &p, p.columns / FGI_TILE_BLOCK, p.taps * p.to->dim[2] / FGI_TILE_BLOCK,
-               multiply_dy);
+    return run_dk(call, &p, p.to->dim[2]);
+}
+
+/* ---- matmuls --------------------------------------------------------------------------------- */
+
+bool fgi_kernel_tiles_multiply(const fgi_kernel_matmul_numbers *n)
+{
+    const bool is_dk = n->a_is_transposed;
+    const int64_t others = is_dk ? n->rows : n->inner;
+    return n->batch == 1 && (!is_dk || (!n->b_is_transposed && !n->is_relu)) && n->inner > 0 &&
+           n->columns % FGI_TILE_BLOCK == 0 && others % FGI_TILE_BLOCK == 0 &&
+           n->columns <= MOST_CHANNELS && others <= MOST_CHANNELS && fgi_kernel_tiles_run();
+}
+
+void *fgi_tiles_matmul(fgi_ffi_call *call, const fgi_kernel_matmul_numbers *n)
+{
+    const bool is_dk = n->a_is_transposed;
+    const int64_t pixels = is_dk ? n->inner : n->rows, channels = is_dk ? n->rows : n->inner;
+    int64_t dim[] = {1, 1, pixels, n->columns};
+    fgi_ffi_buffer to = *call->out.buffer[0];
+    to.dim = dim;
+    problem p = {.from = {.data = call->in.buffer[0]->data,
+                          .height = 1,
+                          .width = pixels,
+                          .channels = channels,
+                          .step = 1,
+                          .rows = 1,
+                          .columns = pixels,
+                          .tap = {{0, 0, 0}},
+                          .taps = 1},
+                 .pixels = pixels,
+                 .to = &to,
+                 .step = 1,
+                 .terms = fgi_terms_of(call, n),
+                 .other = call->in.buffer[1]->data,
+                 .columns = n->columns,
+                 .is_turned = n->b_is_transposed,
+                 .taps = 1,
+                 .steps = fgi_blocks(n->inner, FGI_TILE_INNER)};
+    p.packed = fgi_alloc_aligned((size_t)(p.steps * FGI_TILE_INNER * n->columns) * 2);
+    if (p.packed == NULL)
+        return fgi_ffi_fail(call, "out of memory");
+    pack(call, &p, is_dk ? p.steps : p.columns / FGI_TILE_BLOCK, is_dk ? pack_dy : pack_columns);
+    void *failure = is_dk ? run_dk(call, &p, channels) : run_patches(call, &p);
+    fgi_free_aligned(p.packed);
+    return failure;
 }

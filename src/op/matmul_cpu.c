@@ -66,17 +66,30 @@ static bool shares_of(const fgi_emit *e, const view *a, const view *b, bool has_
            (e->batch_shards == 1 || attr->batch_count > 0 || *is_sum || !a->is_transposed);
 }
 
+static fgi_kernel_matmul_numbers numbers_of(const view *a, const view *b)
+{
+    return (fgi_kernel_matmul_numbers){.flops = 2 * a->batch * a->free * a->inner * b->free,
+                                       .batch = a->batch,
+                                       .rows = a->free,
+                                       .inner = a->inner,
+                                       .columns = b->free,
+                                       .a_is_transposed = a->is_transposed,
+                                       .b_is_transposed = b->is_transposed};
+}
+
 /* The kernel that is faster than the backend's, or NULL. Its matmul of bf16 is as fast as the
  * processor, unless a is transposed: the gradient of a weight. */
 static const char *kernel_of(const fgi_emit *e, const view *a, const view *b, bool is_half)
 {
     const fgi_kernel_halves half = fgi_kernel_half();
-    const double each = (double)a->batch * (double)a->free * (double)a->inner * (double)b->free;
+    const fgi_kernel_matmul_numbers n = numbers_of(a, b);
     const bool is_fast = half == FGI_KERNEL_HALF_TWICE || half == FGI_KERNEL_HALF_TILES;
-    if (is_half && is_fast && (half == FGI_KERNEL_HALF_TILES || a->is_transposed) &&
-        fgi_client_has_dnnl(e->client) && each >= LEAST_MULTIPLICATIONS * (double)e->batch_shards)
+    if (!is_half || !is_fast || fgi_kernel_tiles_multiply(&n))
+        return FGI_KERNEL_MATMUL;
+    if ((half == FGI_KERNEL_HALF_TILES || a->is_transposed) && fgi_client_has_dnnl(e->client) &&
+        n.flops >= 2 * (int64_t)LEAST_MULTIPLICATIONS * e->batch_shards)
         return FGI_KERNEL_MATMUL_DNNL;
-    return is_half && is_fast && !a->is_transposed ? NULL : FGI_KERNEL_MATMUL;
+    return a->is_transposed ? FGI_KERNEL_MATMUL : NULL;
 }
 
 static bool is_matmul(const fgi_emit *e)
@@ -102,14 +115,8 @@ static fgi_value put_call(fgi_emit *e, const fgi_dot_attr *attr, bool is_relu, i
     view a, b;
     (void)view_of(attr, 0, &in[0].type, &a);
     (void)view_of(attr, 1, &in[1].type, &b);
-    const fgi_kernel_matmul_numbers n = {.flops = 2 * a.batch * a.free * a.inner * b.free,
-                                         .batch = a.batch,
-                                         .rows = a.free,
-                                         .inner = a.inner,
-                                         .columns = b.free,
-                                         .a_is_transposed = a.is_transposed,
-                                         .b_is_transposed = b.is_transposed,
-                                         .is_relu = is_relu};
+    fgi_kernel_matmul_numbers n = numbers_of(&a, &b);
+    n.is_relu = is_relu;
     const fgi_value y = fgi_build_value(&e->b, result);
     const char *kernel = kernel_of(e, &a, &b, in[0].type.dtype == FG_BF16);
     fgi_emit_kernel(e, &(fgi_kernel_call){kernel, count, 1, in, &y, sizeof n, &n});

@@ -91,6 +91,11 @@ static void matmuls_in_blocks(void **state)
         check_matmul(&(matmul){1, 30, 801, 40, a, b, is_half, 2, true});
         check_matmul(&(matmul){1, 401, 260, 275, a, b, is_half, 1, false});
         check_matmul(&(matmul){3, 14, 19, 37, a, b, is_half, 0, false});
+        /* by tiles, where the processor has them */
+        check_matmul(&(matmul){1, 160, 544, 96, a, b, is_half, 0, false});
+        check_matmul(&(matmul){1, 96, 577, 544, a, b, is_half, 0, false});
+        check_matmul(&(matmul){1, 160, 64, 96, a, b, is_half, 2, true});
+        check_matmul(&(matmul){1, 601, 64, 32, a, b, is_half, 1, false});
     }
 }
 
