@@ -90,6 +90,11 @@ typedef struct fgi_kernel_pool_numbers {
     int64_t flops, size, stride, low[2]; /* low: padding above and on the left */
 } fgi_kernel_pool_numbers;
 
+/* Sums over all axes but the last: bf16[..., C] -> f32[C], and f32[]: memory for the call, of that
+ * size for this number of rows. C is not 0. */
+#define FGI_KERNEL_COLUMN_SUMS FGI_KERNEL_PREFIX "column_sums.1"
+int64_t fgi_kernel_column_sums_memory(int64_t rows, int64_t columns);
+
 /* Any number of tensors -> f32[]: 0 if all elements are finite, else NaN. */
 #define FGI_KERNEL_NONFINITE "fulgurite.nonfinite.1"
 
@@ -221,6 +226,7 @@ void *fgi_kernel_batch_norm_dx(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_relu_dx(fgi_ffi_call *call);
 void *fgi_kernel_max_pool(fgi_ffi_call *call);
 void *fgi_kernel_max_pool_dx(fgi_ffi_call *call);
+void *fgi_kernel_column_sums(fgi_ffi_call *call);
 void *fgi_kernel_nonfinite(fgi_ffi_call *call);
 void *fgi_kernel_adam(fgi_ffi_call *call);
 void *fgi_kernel_clock(fgi_ffi_call *call);

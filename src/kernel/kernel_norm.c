@@ -26,18 +26,9 @@ typedef struct problem {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* The next numbers of a row, up to 16; the other lanes are 0. */
-INLINED void load(fgi_wide *to, const char *from, int64_t count, bool is_half)
-{
-    char part[sizeof *to] = {0};
-    if (count < FGI_WIDE)
-        memcpy(part, from, (size_t)(count * (is_half ? 2 : 4)));
-    fgi_load(to, count < FGI_WIDE ? part : from, is_half);
-}
-
 INLINED void load_f32(fgi_wide *to, const float *from, int64_t count)
 {
-    load(to, (const char *)from, count, false);
+    fgi_load_few(to, (const char *)from, count, false);
 }
 
 INLINED void store(char *to, const fgi_wide *from, int64_t count, bool is_half)
@@ -82,7 +73,7 @@ INLINED void add_squares(const char *x, float mean, int64_t count, bool is_half,
 {
     fgi_wide_bits is_there;
     fgi_wide away;
-    load(&away, x, count, is_half);
+    fgi_load_few(&away, x, count, is_half);
     away -= mean;
     fgi_find_below(0, count, &is_there);
     if (count < FGI_WIDE)
@@ -93,7 +84,7 @@ INLINED void add_squares(const char *x, float mean, int64_t count, bool is_half,
 INLINED void add_numbers(const char *x, int64_t count, bool is_half, fgi_wide *sum)
 {
     fgi_wide in;
-    load(&in, x, count, is_half);
+    fgi_load_few(&in, x, count, is_half);
     *sum += in;
 }
 
@@ -101,7 +92,7 @@ INLINED void normalize(const problem *p, const char *x, char *y, int64_t i, int6
                        float mean, float rstd, bool is_half)
 {
     fgi_wide in, weight, bias;
-    load(&in, x, count, is_half);
+    fgi_load_few(&in, x, count, is_half);
     load_f32(&weight, p->weight + i, count);
     load_f32(&bias, p->bias + i, count);
     const fgi_wide out = (in - mean) * rstd * weight + bias;
@@ -140,8 +131,8 @@ INLINED void add_derivatives(const problem *p, const row *r, int64_t i, int64_t 
 {
     const int64_t size = is_half ? 2 : 4;
     fgi_wide x, dy, weight;
-    load(&x, r->x + i * size, count, is_half);
-    load(&dy, r->dy + i * size, count, is_half);
+    fgi_load_few(&x, r->x + i * size, count, is_half);
+    fgi_load_few(&dy, r->dy + i * size, count, is_half);
     load_f32(&weight, p->weight + i, count);
     const fgi_wide by_weight = dy * ((x - r->mean) * r->rstd);
     *sum_g += dy * weight;
@@ -154,8 +145,8 @@ INLINED void write_dx(const problem *p, const row *r, int64_t i, int64_t count, 
 {
     const int64_t size = is_half ? 2 : 4;
     fgi_wide x, dy, weight;
-    load(&x, r->x + i * size, count, is_half);
-    load(&dy, r->dy + i * size, count, is_half);
+    fgi_load_few(&x, r->x + i * size, count, is_half);
+    fgi_load_few(&dy, r->dy + i * size, count, is_half);
     load_f32(&weight, p->weight + i, count);
     const fgi_wide z = (x - r->mean) * r->rstd;
     const fgi_wide dx = (dy * weight - r->mean_g - z * r->mean_gz) * r->rstd;

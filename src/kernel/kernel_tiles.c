@@ -321,7 +321,7 @@ int64_t fgi_kernel_tiles_memory(const int64_t *k, const int64_t *y, bool is_dk)
     return (is_dk ? pixels * y[3] : k[0] * k[1] * k[2] * k[3]) / 2;
 }
 
-/* Calls work for all blocks of so many rows and columns. */
+/* Calls work for all blocks of a result with these blocks of rows and columns. */
 static void *run(fgi_ffi_call *call, problem *p, int64_t rows, int64_t columns, fgi_work work)
 {
     int threads = fgi_parallel_threads(call, MOST_THREADS);

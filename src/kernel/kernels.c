@@ -24,6 +24,7 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_BATCH_NORM_RELU_DX, fgi_kernel_batch_norm_relu_dx},
     {FGI_KERNEL_MAX_POOL, fgi_kernel_max_pool},
     {FGI_KERNEL_MAX_POOL_DX, fgi_kernel_max_pool_dx},
+    {FGI_KERNEL_COLUMN_SUMS, fgi_kernel_column_sums},
     {FGI_KERNEL_NONFINITE, fgi_kernel_nonfinite},
     {FGI_KERNEL_ADAM, fgi_kernel_adam},
     {FGI_KERNEL_CLOCK, fgi_kernel_clock},

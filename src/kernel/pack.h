@@ -20,6 +20,15 @@ INLINED int64_t fgi_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 INLINED int64_t fgi_blocks(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
+/* The next `count` numbers, up to 16; the other lanes are 0. */
+INLINED void fgi_load_few(fgi_wide *to, const char *from, int64_t count, bool is_half)
+{
+    char part[sizeof *to] = {0};
+    if (count < FGI_WIDE)
+        memcpy(part, from, (size_t)(count * (is_half ? 2 : 4)));
+    fgi_load(to, count < FGI_WIDE ? part : from, is_half);
+}
+
 /* `count` numbers that are adjacent. */
 INLINED void fgi_pack_run(const char *from, bool is_half, int64_t count, float *to)
 {

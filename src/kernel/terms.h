@@ -22,23 +22,14 @@ typedef struct fgi_part {
     int64_t step;
 } fgi_part;
 
-/* The term, `rest` columns before its end. */
-INLINED void fgi_load_term(fgi_wide *to, const char *from, bool is_half, int64_t rest)
-{
-    char whole[FGI_WIDE * sizeof(float)] = {0};
-    if (rest < FGI_WIDE)
-        from = memcpy(whole, from, (size_t)(rest * (is_half ? 2 : 4)));
-    fgi_load(to, from, is_half);
-}
-
 INLINED void fgi_add_term(const fgi_operand *t, bool is_half, bool is_full, const fgi_part *to)
 {
     for (int64_t r = 0; r < to->rows; r++) {
         const char *from = t->data + ((to->row + r) * t->row + to->column) * (is_half ? 2 : 4);
         for (int64_t c = 0; c < to->columns; c += FGI_WIDE) {
             fgi_wide term;
-            fgi_load_term(&term, from + c * (is_half ? 2 : 4), is_half,
-                          is_full ? FGI_WIDE : to->columns - c);
+            fgi_load_few(&term, from + c * (is_half ? 2 : 4), is_full ? FGI_WIDE : to->columns - c,
+                         is_half);
             *(fgi_wide *)(void *)(to->y + r * to->step + c) += term;
         }
     }
@@ -61,7 +52,7 @@ INLINED void fgi_add_terms(const fgi_terms *terms, const fgi_part *to)
         }
 }
 
-/* Those of a call, y has so many columns. */
+/* Those of a call of FGI_KERNEL_MATMUL. */
 INLINED fgi_terms fgi_terms_of(const fgi_ffi_call *call, const fgi_kernel_matmul_numbers *n)
 {
     fgi_terms terms = {.is_relu = n->is_relu != 0};

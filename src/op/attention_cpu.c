@@ -241,10 +241,8 @@ static bool is_fast(const fg_tensor *in, int count)
     const double each = (double)fg_type_count(q) * (double)k->dim[1];
     (void)count;
     return fgi_client_has_kernels(client) && fg_client_info_of(client)->device_count == 1 &&
-           (q->dtype == FG_F32 ||
-            (q->dtype == FG_BF16 && fgi_kernel_half() != FGI_KERNEL_HALF_TILES)) &&
-           q->dim[1] <= k->dim[1] && each >= LEAST_MULTIPLICATIONS &&
-           k->dim[1] * k->dim[3] <= MOST_NUMBERS;
+           (q->dtype == FG_F32 || q->dtype == FG_BF16) && q->dim[1] <= k->dim[1] &&
+           each >= LEAST_MULTIPLICATIONS && k->dim[1] * k->dim[3] <= MOST_NUMBERS;
 }
 
 /* The last of five inputs is what queries, keys and values are slices of. */

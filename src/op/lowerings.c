@@ -46,8 +46,9 @@ const fgi_lowering *const fgi_lowerings[] = {
     &fgi_max_pool_kernel_cpu, /* pool_cpu.c */
     &fgi_max_pool_dx_kernel_cpu,
     &fgi_max_pool_dx_cpu,
-    &fgi_sum_stages_cpu, /* reduce_cpu.c */
-    &fgi_barrier_cpu,    /* remat_cpu.c */
+    &fgi_sum_columns_cpu, /* reduce_cpu.c */
+    &fgi_sum_stages_cpu,
+    &fgi_barrier_cpu, /* remat_cpu.c */
     /* composite operations: mean_variance_cpu.c, nonfinite_cpu.c, composite_tpu.c */
     &fgi_mean_variance_cpu,
     &fgi_nonfinite_cpu,

@@ -21,7 +21,7 @@ extern const fgi_lowering fgi_gelu_cpu, fgi_gelu_tanh_cpu;
 extern const fgi_lowering fgi_layer_norm_cpu, fgi_rms_norm_cpu;
 extern const fgi_lowering fgi_attention_cpu, fgi_causal_attention_cpu;
 extern const fgi_lowering fgi_max_pool_kernel_cpu, fgi_max_pool_dx_kernel_cpu, fgi_max_pool_dx_cpu;
-extern const fgi_lowering fgi_sum_stages_cpu;
+extern const fgi_lowering fgi_sum_columns_cpu, fgi_sum_stages_cpu;
 extern const fgi_lowering fgi_barrier_cpu;
 extern const fgi_lowering fgi_statistics_kernel_cpu, fgi_normalize_cpu, fgi_normalize_relu_cpu;
 extern const fgi_lowering fgi_mean_variance_cpu, fgi_nonfinite_cpu, fgi_nonfinite_tpu,

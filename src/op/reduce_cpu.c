@@ -4,10 +4,14 @@
  * numbers. Adding blocks of sixteen rows, many of them side by side, takes 1.5 ms, including the
  * computation of the rows. But the backend merges a sum with the sum of its results, and then
  * processes columns again; barriers have been removed by then. It never merges sums over windows,
- * so the stages after the first are such sums.
+ * so the stages after the first are such sums. It widens bf16 one number at a time: a kernel adds
+ * up what is in memory in bf16.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/kernel.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
+#include "op/op.h"
 #include "op/reduce.h"
 
 static const char rule[] = "staged-sum";
@@ -106,3 +110,34 @@ static void emit_sum(fgi_emit *e)
 
 const fgi_lowering fgi_sum_stages_cpu = {
     .op = &fgi_sum_op, .platform = FGI_CPU, .rule = rule, .applies = is_leading, .emit = emit_sum};
+
+/* ---- kernel ---------------------------------------------------------------------------------- */
+
+/* Of all axes but the last one of what was widened from bf16. */
+static bool is_widened(const fgi_emit *e)
+{
+    const fgi_node *in = e->node->in[0]->first;
+    const fgi_reduce_attr *attr = e->node->attr;
+    return in->op == &fgi_cast_op && in->region == e->node->region &&
+           in->in[0]->type.dtype == FG_BF16 && in->type.dtype == FG_F32 &&
+           fgi_client_has_kernels(e->client) && fg_client_info_of(e->client)->device_count == 1 &&
+           attr->count == in->type.rank - 1 && is_leading(e);
+}
+
+static void emit_columns(fgi_emit *e)
+{
+    const fgi_node *from = e->node->in[0]->first->in[0]->first;
+    const fgi_value x = {e->value[from->id], from->type};
+    const int64_t columns = from->type.dim[from->type.rank - 1];
+    const int64_t memory =
+        fgi_kernel_column_sums_memory(fg_type_count(&from->type) / columns, columns);
+    const fgi_value out[] = {fgi_emit_result(e),
+                             fgi_build_value(&e->b, &(fg_type){FG_F32, 1, {memory}})};
+    fgi_emit_kernel(e, &(fgi_kernel_call){FGI_KERNEL_COLUMN_SUMS, 1, 2, &x, out, 0, NULL});
+}
+
+const fgi_lowering fgi_sum_columns_cpu = {.op = &fgi_sum_op,
+                                          .platform = FGI_CPU,
+                                          .rule = "sum-kernel",
+                                          .applies = is_widened,
+                                          .emit = emit_columns};

@@ -258,6 +258,34 @@ static void gelu_by_kernels(void **state)
     check_rows(rows, sizeof rows / sizeof rows[0], NULL, 0);
 }
 
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* The gradient of a bias in bf16, and that of its square. */
+static size_t add_up(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const int axes[] = {0, 1};
+    const int count = fg_tensor_type(in[0])->rank - 1;
+    (void)p;
+    out[0] = fg_sum(fg_cast(fg_neg(in[0]), FG_F32), count, axes);
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 1, &out[1]);
+    return 2;
+}
+
+#define ADD_UP(label, ...)                                                                         \
+    {                                                                                              \
+        .name = (label), .rule = "sum-kernel", .in = {__VA_ARGS__}, .in_count = 1,                 \
+        .write = add_up, .tolerance = 1e-5                                                         \
+    }
+
+static void sums_by_kernels(void **state)
+{
+    const lowering_problem rows[] = {ADD_UP("sum", {FG_BF16, 3, {8, 160, 33}}),
+                                     ADD_UP("sum of rows", {FG_BF16, 2, {1280, 64}})};
+    lowering_problem same[] = {ADD_UP("sum in f32", {FG_F32, 2, {1280, 64}})};
+    (void)state;
+    check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
+}
+
 /* ---- layer norm ------------------------------------------------------------------------------ */
 
 /* a, with 1 as its largest absolute value. */
@@ -418,6 +446,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_that_begin_with_a_matmul),
     cmocka_unit_test(attention_by_kernels),
     cmocka_unit_test(gelu_by_kernels),
+    cmocka_unit_test(sums_by_kernels),
     cmocka_unit_test(norms_by_kernels),
     cmocka_unit_test(batch_norm_by_kernels),
     cmocka_unit_test(forms_are_as_they_were),

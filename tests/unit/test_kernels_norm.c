@@ -1,4 +1,4 @@
-/* test_kernels_norm.c - the kernels of layer norm, RMS norm, batch norm and max pooling
+/* test_kernels_norm.c - the kernels of layer norm, RMS norm, batch norm, sums and max pooling
  * (src/kernel), compared with sums in double precision.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -361,6 +361,36 @@ static void batch_normalization(void **state)
     }
 }
 
+/* ---- sums of columns ------------------------------------------------------------------------- */
+
+static void check_columns(int64_t rows, int64_t columns)
+{
+    call c;
+    begin(&c);
+    (void)add(&c, false, rows, columns);
+    const float *sum = add(&c, true, columns, -1);
+    (void)add(&c, true, fgi_kernel_column_sums_memory(rows, columns), -1);
+    halve(&c.in[0]);
+    assert_null(fgi_kernel_column_sums(&c.frame));
+    for (int64_t i = 0; i < columns; i++) {
+        double want = 0;
+        for (int64_t row = 0; row < rows; row++)
+            want += number(&c.in[0], row * columns + i);
+        fgt_close("sum", (double)sum[i], want, 1e-6 * sqrt((double)rows), 1e-6);
+    }
+    end(&c);
+}
+
+/* Blocks of rows and vectors of columns that are full, and that are not. */
+static void sums_of_columns(void **state)
+{
+    (void)state;
+    check_columns(1, 1);
+    check_columns(300, 17);
+    check_columns(256, 128);
+    check_columns(1025, 161);
+}
+
 /* ---- max pooling ----------------------------------------------------------------------------- */
 
 typedef struct pool {
@@ -469,9 +499,9 @@ static void a_nan_is_the_maximum(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norms_of_rows),        cmocka_unit_test(norms_do_not_depend_on_threads),
-        cmocka_unit_test(batch_normalization),  cmocka_unit_test(max_pooling),
-        cmocka_unit_test(a_nan_is_the_maximum),
+        cmocka_unit_test(norms_of_rows),       cmocka_unit_test(norms_do_not_depend_on_threads),
+        cmocka_unit_test(batch_normalization), cmocka_unit_test(sums_of_columns),
+        cmocka_unit_test(max_pooling),         cmocka_unit_test(a_nan_is_the_maximum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

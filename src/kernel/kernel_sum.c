@@ -1,0 +1,83 @@
+/* kernel_sum.c - sums of the columns of a matrix in bf16, in f32: of fixed blocks of rows, and then
+ * of these in order, so the number of threads does not change the result.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/kernel.h"
+#include "kernel/pack.h"
+#include "kernel/parallel.h"
+
+/* Rows and vectors of columns at a time, whose sums are in registers. */
+enum { ROWS = 256, VECTORS = 8, MOST_THREADS = 64 };
+
+typedef struct problem {
+    const char *x;
+    int64_t rows, columns;
+    float *sums; /* [blocks, columns] */
+} problem;
+
+int64_t fgi_kernel_column_sums_memory(int64_t rows, int64_t columns)
+{
+    return fgi_blocks(rows, ROWS) * columns;
+}
+
+/* Columns from c, `count` of them. */
+INLINED void add_columns(const problem *p, int64_t block, int64_t c, int64_t count, int vectors)
+{
+    const int64_t end = fgi_least(p->rows, (block + 1) * ROWS);
+    fgi_wide sum[VECTORS], x;
+    for (int v = 0; v < vectors; v++)
+        sum[v] = (fgi_wide){0};
+    for (int64_t row = block * ROWS; row < end; row++)
+        for (int v = 0; v < vectors; v++) {
+            const char *from = p->x + (row * p->columns + c + v * FGI_WIDE) * 2;
+            fgi_load_few(&x, from, vectors > 1 ? FGI_WIDE : count, true);
+            sum[v] += x;
+        }
+    memcpy(p->sums + block * p->columns + c, sum, (size_t)count * sizeof(float));
+}
+
+INLINED void add_block(const problem *p, int64_t block)
+{
+    int64_t c = 0;
+    for (; c + VECTORS * FGI_WIDE <= p->columns; c += VECTORS * FGI_WIDE)
+        add_columns(p, block, c, VECTORS * FGI_WIDE, VECTORS);
+    for (; c < p->columns; c += FGI_WIDE)
+        add_columns(p, block, c, fgi_least(FGI_WIDE, p->columns - c), 1);
+}
+
+WITH_AVX512 static void add_avx512(void *context, int64_t i, int worker)
+{
+    (void)worker;
+    add_block(context, i);
+}
+
+WITH_AVX2 static void add_avx2(void *context, int64_t i, int worker)
+{
+    (void)worker;
+    add_block(context, i);
+}
+
+static void add_any(void *context, int64_t i, int worker)
+{
+    (void)worker;
+    add_block(context, i);
+}
+
+void *fgi_kernel_column_sums(fgi_ffi_call *call)
+{
+    if (fgi_ffi_is_question(call))
+        return NULL;
+    const fgi_ffi_buffer *x = call->in.buffer[0], *y = call->out.buffer[0];
+    problem p = {.x = x->data, .columns = fgi_ffi_count(y), .sums = call->out.buffer[1]->data};
+    float *sum = y->data;
+    p.rows = fgi_ffi_count(x) / p.columns;
+    const int64_t blocks = fgi_blocks(p.rows, ROWS);
+    const fgi_work old = HAS_AVX2 ? add_avx2 : add_any;
+    fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), blocks,
+                 HAS_AVX512 ? add_avx512 : old, &p);
+    memset(sum, 0, (size_t)p.columns * sizeof *sum);
+    for (int64_t i = 0; i < blocks; i++)
+        for (int64_t c = 0; c < p.columns; c++)
+            sum[c] += p.sums[i * p.columns + c];
+    return NULL;
+}
