@@ -11,7 +11,7 @@
 
 /* Fewer channels cost more to transform than the products save; a call of oneDNN costs as much as
  * this number of multiplications. */
-enum { TILE = 4, LEAST_CHANNELS = 32, LEAST_MULTIPLICATIONS = 1 << 21 };
+enum { TILE = 4, LEAST_CHANNELS = 32, LEAST_HALF_CHANNELS = 16, LEAST_MULTIPLICATIONS = 1 << 21 };
 
 /* x, k and y of the convolution, with the dimensions of the window. */
 typedef struct types {
@@ -231,6 +231,13 @@ static fgi_ffi_buffer buffer_of(const fg_type *type)
                             .dim = type->dim};
 }
 
+/* Whether f32 is faster, to which oneDNN's kernels for bf16 widen few channels anyway. */
+static bool widens(const types *t)
+{
+    return t->x.dtype == FG_BF16 && (t->x.dim[t->x.rank - 1] < LEAST_HALF_CHANNELS ||
+                                     t->y.dim[t->y.rank - 1] < LEAST_HALF_CHANNELS);
+}
+
 static bool is_dnnl(const fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
@@ -243,6 +250,8 @@ static bool is_dnnl(const fgi_emit *e)
     t.y.dim[0] /= e->batch_shards;
     if (multiplications(&t) < LEAST_MULTIPLICATIONS)
         return false;
+    if (widens(&t))
+        t.x.dtype = t.k.dtype = t.y.dtype = FG_F32;
     if (op == &fgi_conv_dk && e->batch_shards > 1)
         t.k.dtype = FG_F32;
     const fgi_ffi_buffer x = buffer_of(&t.x), k = buffer_of(&t.k), y = buffer_of(&t.y);
@@ -257,6 +266,13 @@ static fgi_value call_dnnl(fgi_emit *e, const fgi_value *in, const fg_type *resu
 {
     const fgi_op *op = e->node->op;
     const types t = types_of(op, in[0].type, in[1].type, *result);
+    if (widens(&t)) {
+        const fgi_value wide[] = {fgi_build_convert(&e->b, in[0], FG_F32),
+                                  fgi_build_convert(&e->b, in[1], FG_F32)};
+        fg_type type = *result;
+        type.dtype = FG_F32;
+        return fgi_build_convert(&e->b, call_dnnl(e, wide, &type), result->dtype);
+    }
     const fgi_kernel_conv_numbers numbers = numbers_of(e->node->attr, &t);
     const fgi_kernel_call call = {
         .kernel = kernel_of(op, FGI_KERNEL_CONV, FGI_KERNEL_CONV_DX, FGI_KERNEL_CONV_DK),
