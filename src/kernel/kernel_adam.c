@@ -62,33 +62,16 @@ INLINED void update_chunk(void *context, int64_t i)
            &now);
 }
 
-WITH_AVX512 static void update_avx512(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    update_chunk(context, i);
-}
-
-WITH_AVX2 static void update_avx2(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    update_chunk(context, i);
-}
-
-static void update_any(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    update_chunk(context, i);
-}
+FGI_WORK(update_chunk)
 
 void *fgi_kernel_adam(fgi_ffi_call *call)
 {
     if (fgi_ffi_is_question(call))
         return NULL;
-    const fgi_work old = HAS_AVX2 ? update_avx2 : update_any;
     int64_t chunks = 0;
     for (int64_t t = 0; t < call->out.count / 3; t++)
         chunks += (fgi_ffi_count(call->out.buffer[3 * t]) + CHUNK - 1) / CHUNK;
     const int threads = chunks > 1 ? fgi_parallel_threads(call, MOST_THREADS) : 1;
-    fgi_parallel(call, threads, chunks, HAS_AVX512 ? update_avx512 : old, call);
+    fgi_parallel(call, threads, chunks, update_chunk_work(), call);
     return NULL;
 }

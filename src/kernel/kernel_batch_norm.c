@@ -279,32 +279,18 @@ INLINED void differentiate(const problem *p, int64_t task)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Runs a function for each task, compiled for the processor. It has a copy of the problem, which no
- * store to memory can change. */
+/* Runs a function for each task, with a copy of the problem, which no store can change. */
 #define FOR_EACH_TASK(name)                                                                        \
-    WITH_AVX512 static void name##_avx512(void *context, int64_t i, int worker)                    \
+    INLINED void name##_task(const void *context, int64_t i)                                       \
     {                                                                                              \
         const problem p = *(const problem *)context;                                               \
-        (void)worker;                                                                              \
         name(&p, i);                                                                               \
     }                                                                                              \
-    WITH_AVX2 static void name##_avx2(void *context, int64_t i, int worker)                        \
-    {                                                                                              \
-        const problem p = *(const problem *)context;                                               \
-        (void)worker;                                                                              \
-        name(&p, i);                                                                               \
-    }                                                                                              \
-    static void name##_any(void *context, int64_t i, int worker)                                   \
-    {                                                                                              \
-        const problem p = *(const problem *)context;                                               \
-        (void)worker;                                                                              \
-        name(&p, i);                                                                               \
-    }                                                                                              \
+    FGI_WORK(name##_task)                                                                          \
     static void name##_all(const fgi_ffi_call *call, problem *p)                                   \
     {                                                                                              \
-        const fgi_work old = HAS_AVX2 ? name##_avx2 : name##_any;                                  \
-        fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), p->tasks,                     \
-                     HAS_AVX512 ? name##_avx512 : old, p);                                         \
+        fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), p->tasks, name##_task_work(), \
+                     p);                                                                           \
     }
 FOR_EACH_TASK(measure)
 FOR_EACH_TASK(normalize)

@@ -111,23 +111,7 @@ INLINED void compute_chunk(void *context, int64_t i)
                    : compute_kind(p, first, end, false, false);
 }
 
-WITH_AVX512 static void compute_avx512(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_chunk(context, i);
-}
-
-WITH_AVX2 static void compute_avx2(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_chunk(context, i);
-}
-
-static void compute_any(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_chunk(context, i);
-}
+FGI_WORK(compute_chunk)
 
 static void *run(fgi_ffi_call *call, bool is_tanh)
 {
@@ -141,9 +125,7 @@ static void *run(fgi_ffi_call *call, bool is_tanh)
                  .is_half = y->dtype == FGI_FFI_BF16,
                  .is_tanh = is_tanh};
     const int threads = fgi_parallel_threads(call, MOST_THREADS);
-    const fgi_work old = HAS_AVX2 ? compute_avx2 : compute_any;
-    fgi_parallel(call, threads, (p.count + CHUNK - 1) / CHUNK, HAS_AVX512 ? compute_avx512 : old,
-                 &p);
+    fgi_parallel(call, threads, (p.count + CHUNK - 1) / CHUNK, compute_chunk_work(), &p);
     return NULL;
 }
 

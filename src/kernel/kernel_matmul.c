@@ -196,6 +196,8 @@ void *fgi_kernel_matmul(fgi_ffi_call *call)
         return NULL;
     const fgi_ffi_buffer *const *in = call->in.buffer, *y = call->out.buffer[0];
     const fgi_kernel_matmul_numbers *n = (const void *)fgi_ffi_numbers(call);
+    if (fgi_ffi_count(y) == 0)
+        return NULL;
     if (in[0]->dtype == FGI_FFI_BF16 && fgi_kernel_tiles_multiply(n) &&
         (call->in.count == 2 || !n->a_is_transposed))
         return fgi_tiles_matmul(call, n);
@@ -209,8 +211,6 @@ void *fgi_kernel_matmul(fgi_ffi_call *call)
                  .terms = fgi_terms_of(call, n)};
     p.a_each = n->rows * n->inner * (p.a.is_half ? 2 : 4);
     p.b_each = n->inner * n->columns * (p.b.is_half ? 2 : 4);
-    if (fgi_ffi_count(y) == 0)
-        return NULL;
     int threads = multiplications < 1 << 18 ? 1 : fgi_parallel_threads(call, MOST_THREADS);
     cut(&p, threads);
     threads = (int)fgi_least(threads, n->batch * p.across * p.down);

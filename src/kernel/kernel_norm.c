@@ -191,23 +191,7 @@ INLINED void compute_chunk(const problem *p, int64_t i)
         compute_rows(p, i, false);
 }
 
-WITH_AVX512 static void compute_avx512(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_chunk(context, i);
-}
-
-WITH_AVX2 static void compute_avx2(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_chunk(context, i);
-}
-
-static void compute_any(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_chunk(context, i);
-}
+FGI_WORK(compute_chunk)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -226,9 +210,8 @@ static problem problem_of(const fgi_ffi_call *call, bool is_rms)
 
 static void run(const fgi_ffi_call *call, problem *p)
 {
-    const fgi_work old = HAS_AVX2 ? compute_avx2 : compute_any;
     fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), fgi_blocks(p->rows, p->chunk),
-                 HAS_AVX512 ? compute_avx512 : old, p);
+                 compute_chunk_work(), p);
 }
 
 static void *forward(fgi_ffi_call *call, bool is_rms)

@@ -139,23 +139,7 @@ INLINED void compute_image(const void *context, int64_t i)
         find_maxima(&p, i);
 }
 
-WITH_AVX512 static void compute_avx512(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_image(context, i);
-}
-
-WITH_AVX2 static void compute_avx2(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_image(context, i);
-}
-
-static void compute_any(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    compute_image(context, i);
-}
+FGI_WORK(compute_image)
 
 static void *run(fgi_ffi_call *call, problem p, const fgi_ffi_buffer *x, const fgi_ffi_buffer *y)
 {
@@ -168,9 +152,8 @@ static void *run(fgi_ffi_call *call, problem p, const fgi_ffi_buffer *x, const f
     p.vectors = (p.channels + FGI_WIDE - 1) / FGI_WIDE;
     p.is_half = x->dtype == FGI_FFI_BF16;
     p.size = p.is_half ? 2 : 4;
-    const fgi_work old = HAS_AVX2 ? compute_avx2 : compute_any;
-    fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), x->dim[0],
-                 HAS_AVX512 ? compute_avx512 : old, &p);
+    fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), x->dim[0], compute_image_work(),
+                 &p);
     return NULL;
 }
 

@@ -45,23 +45,7 @@ INLINED void add_block(const problem *p, int64_t block)
         add_columns(p, block, c, fgi_least(FGI_WIDE, p->columns - c), 1);
 }
 
-WITH_AVX512 static void add_avx512(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    add_block(context, i);
-}
-
-WITH_AVX2 static void add_avx2(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    add_block(context, i);
-}
-
-static void add_any(void *context, int64_t i, int worker)
-{
-    (void)worker;
-    add_block(context, i);
-}
+FGI_WORK(add_block)
 
 void *fgi_kernel_column_sums(fgi_ffi_call *call)
 {
@@ -72,9 +56,7 @@ void *fgi_kernel_column_sums(fgi_ffi_call *call)
     float *sum = y->data;
     p.rows = fgi_ffi_count(x) / p.columns;
     const int64_t blocks = fgi_blocks(p.rows, ROWS);
-    const fgi_work old = HAS_AVX2 ? add_avx2 : add_any;
-    fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), blocks,
-                 HAS_AVX512 ? add_avx512 : old, &p);
+    fgi_parallel(call, fgi_parallel_threads(call, MOST_THREADS), blocks, add_block_work(), &p);
     memset(sum, 0, (size_t)p.columns * sizeof *sum);
     for (int64_t i = 0; i < blocks; i++)
         for (int64_t c = 0; c < p.columns; c++)

@@ -50,15 +50,15 @@ typedef struct problem {
     /* The result, whose pixel (i, j) is (i * step + row, j * step + column). */
     const fgi_ffi_buffer *to;
     int64_t row, column, step;
-    fgi_terms terms;       /* of a matmul */
-    const uint16_t *other; /* k, or dy for dk */
-    int64_t columns;       /* channels of the result, or of dy */
-    bool is_turned;        /* k is read transposed */
-    int64_t taps;          /* of k */
-    uint16_t *packed;      /* k or dy as tiles */
-    int64_t steps;         /* of a tap, or of all pixels for dk */
-    int64_t down, across;  /* blocks of the result for dk; row_blocks, column_blocks: at a time */
-    int64_t row_blocks, column_blocks;
+    fgi_terms terms;                   /* of a matmul */
+    const uint16_t *other;             /* k, or dy for dk */
+    int64_t columns;                   /* channels of the result, or of dy */
+    bool is_turned;                    /* k is read transposed */
+    int64_t taps;                      /* of k */
+    uint16_t *packed;                  /* k or dy as tiles */
+    int64_t steps;                     /* of a tap, or of all pixels for dk */
+    int64_t row_blocks, column_blocks; /* of the result at a time */
+    int64_t across;                    /* as many of these in a row of the result */
     struct worker *memory;
 } problem;
 
@@ -135,7 +135,7 @@ INLINED void pack_kernel(const problem *p, int64_t i)
                 row[c] =
                     *(const fgi_wide *)(const void *)(from + (first + half * FGI_WIDE + c) * inner +
                                                       k);
-            fgi_tile_transpose(row);
+            fgi_transpose(row);
             memcpy(to + half * FGI_TILE_STEP / 2, row, sizeof row);
         }
     }
@@ -230,7 +230,7 @@ WITH_TILES static void pack_dy(void *context, int64_t i, int index)
             fgi_tile_pair(at < p->pixels ? one : nothing, at + 1 < p->pixels ? other : nothing,
                           &row[pair]);
         }
-        fgi_tile_transpose(row);
+        fgi_transpose(row);
         memcpy(to, row, sizeof row);
     }
 }
@@ -268,7 +268,7 @@ INLINED void store_transposed(const problem *p, const float *sum, int64_t row, i
             fgi_wide block[FGI_WIDE];
             for (int i = 0; i < FGI_WIDE; i++)
                 block[i] = *(const fgi_wide *)(const void *)(sum + (c + i) * rows + r);
-            fgi_tile_transpose(block);
+            fgi_transpose(block);
             for (int i = 0; i < FGI_WIDE; i++)
                 fgi_store((char *)p->to->data + ((row + r + i) * p->columns + column + c) * size,
                           &block[i], is_half);
@@ -304,8 +304,8 @@ WITH_TILES static void multiply_dy(void *context, int64_t i, int index)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* The process asks once for the registers, which are large. */
-bool fgi_kernel_tiles_run(void)
+/* A process has to ask for the registers, because they are large. */
+static bool has_registers(void)
 {
 #if defined(__linux__) && defined(__x86_64__)
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
@@ -313,6 +313,16 @@ bool fgi_kernel_tiles_run(void)
 #else
     return false;
 #endif
+}
+
+/* The answer is kept: in a virtual machine, asking the processor takes microseconds. */
+bool fgi_kernel_tiles_run(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static _Atomic int known = UNKNOWN;
+    if (known == UNKNOWN)
+        known = has_registers() ? YES : NO;
+    return known == YES;
 }
 
 int64_t fgi_kernel_tiles_memory(const int64_t *k, const int64_t *y, bool is_dk)

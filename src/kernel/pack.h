@@ -62,6 +62,17 @@ INLINED void fgi_pack_run(const char *from, bool is_half, int64_t count, float *
             (row)[i_ + (step)] = __builtin_shufflevector(a_, b_, FGI_PACK_HIGH_##step);            \
         }
 
+/* 16 rows of 16 elements of 4 bytes, numbers or pairs of them, transposed in place. */
+INLINED void fgi_transpose(fgi_wide row[FGI_WIDE]){
+#pragma GCC unroll 16
+    FGI_PACK_EXCHANGE(row, 8)
+#pragma GCC unroll 16
+        FGI_PACK_EXCHANGE(row, 4)
+#pragma GCC unroll 16
+            FGI_PACK_EXCHANGE(row, 2)
+#pragma GCC unroll 16
+                FGI_PACK_EXCHANGE(row, 1)}
+
 /* The first `count` of 16 runs of `length` numbers, `from` bytes apart, become columns of rows that
  * are `to` apart; the other columns are anything. */
 INLINED void fgi_pack_transposed(const char *in, bool is_half, int64_t from, int64_t count,
@@ -74,14 +85,7 @@ INLINED void fgi_pack_transposed(const char *in, bool is_half, int64_t from, int
 #pragma GCC unroll 16
         for (int i = 0; i < FGI_WIDE; i++)
             fgi_load(&row[i], in + fgi_least(i, count - 1) * from, is_half);
-#pragma GCC unroll 16
-        FGI_PACK_EXCHANGE(row, 8)
-#pragma GCC unroll 16
-        FGI_PACK_EXCHANGE(row, 4)
-#pragma GCC unroll 16
-        FGI_PACK_EXCHANGE(row, 2)
-#pragma GCC unroll 16
-        FGI_PACK_EXCHANGE(row, 1)
+        fgi_transpose(row);
 #pragma GCC unroll 16
         for (int i = 0; i < FGI_WIDE; i++)
             *(fgi_wide *)(void *)(out + (k + i) * to) = row[i];

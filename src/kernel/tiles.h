@@ -36,19 +36,6 @@ INLINED void fgi_tile_pairs(const uint16_t *one, const uint16_t *other, uint16_t
     fgi_tile_pair(one + FGI_WIDE, other + FGI_WIDE, (fgi_wide *)(void *)(to + FGI_TILE_STEP / 2));
 }
 
-/* 16 rows of 16 elements of 4 bytes, numbers or pairs of them, transposed in place. */
-INLINED void fgi_tile_transpose(fgi_wide row[FGI_WIDE])
-{
-#pragma GCC unroll 16
-    FGI_PACK_EXCHANGE(row, 8)
-#pragma GCC unroll 16
-    FGI_PACK_EXCHANGE(row, 4)
-#pragma GCC unroll 16
-    FGI_PACK_EXCHANGE(row, 2)
-#pragma GCC unroll 16
-    FGI_PACK_EXCHANGE(row, 1)
-}
-
 #if defined(__x86_64__) && defined(__GNUC__)
 
 /* Makes this thread's tiles 16 rows of 64 bytes. */

@@ -230,12 +230,12 @@ static void add_like_x(call *c, bool is_result, const batch *n)
         halve(is_result ? &c->out[c->frame.out.count - 1] : &c->in[c->frame.in.count - 1]);
 }
 
-static void expect(const batch *n, const char *what, int64_t at, double have, double want,
+static void expect(const batch *n, const char *what, int64_t at, double have, double expected,
                    double tolerance)
 {
-    if (!(fabs(have - want) <= tolerance))
+    if (!(fabs(have - expected) <= tolerance))
         fail_msg("%d (%d) x %d, bf16 %d: %s of %d is %g, expected %g", (int)n->rows, (int)n->valid,
-                 (int)n->channels, n->is_half, what, (int)at, have, want);
+                 (int)n->channels, n->is_half, what, (int)at, have, expected);
 }
 
 static void check_batch_statistics(const batch *n)
@@ -373,10 +373,10 @@ static void check_columns(int64_t rows, int64_t columns)
     halve(&c.in[0]);
     assert_null(fgi_kernel_column_sums(&c.frame));
     for (int64_t i = 0; i < columns; i++) {
-        double want = 0;
+        double expected = 0;
         for (int64_t row = 0; row < rows; row++)
-            want += number(&c.in[0], row * columns + i);
-        fgt_close("sum", (double)sum[i], want, 1e-6 * sqrt((double)rows), 1e-6);
+            expected += number(&c.in[0], row * columns + i);
+        fgt_close("sum", (double)sum[i], expected, 1e-6 * sqrt((double)rows), 1e-6);
     }
     end(&c);
 }
@@ -447,18 +447,18 @@ static void check_pool(const pool *p)
     add_images(&dx, true, p->image, p->is_half);
     assert_null(fgi_kernel_max_pool_dx(&dx.frame));
     const int64_t count = fgi_ffi_count(&y.in[0]);
-    double *want = calloc((size_t)count, sizeof *want);
+    double *expected = calloc((size_t)count, sizeof *expected);
     for (int64_t i = 0; i < fgi_ffi_count(&y.out[0]); i++) {
         int64_t rest = i;
         for (int k = MOST_RANK - 1; k >= 0; rest /= dim[k--])
             at[k] = rest % dim[k];
         const int64_t first = first_maximum(p, &y.in[0], at);
         assert_true(number(&y.out[0], i) == number(&y.in[0], first));
-        want[first] += number(&dx.in[2], i);
+        expected[first] += number(&dx.in[2], i);
     }
     for (int64_t i = 0; i < count; i++)
-        assert_true(number(&dx.out[0], i) == want[i]);
-    free(want);
+        assert_true(number(&dx.out[0], i) == expected[i]);
+    free(expected);
     end(&y);
     end(&dx);
 }
