@@ -1,5 +1,6 @@
-/* kernel.h - the kernels. All tensors are f32 and row-major. The compile cache only sees the names,
- * which are part of the programs, so a kernel with another result needs another name. Thread-safe.
+/* kernel.h - the kernels. Tensors are row-major, and f32 unless stated otherwise. The compile cache
+ * only sees the names, which are part of the programs, so a kernel with another result needs a
+ * new name. Thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_KERNEL_KERNEL_H

@@ -26,7 +26,8 @@ enum {
     DK_ROW_BLOCKS = 16,
     DK_COLUMN_BLOCKS = 8,
     MOST_THREADS = 64,
-    MOST_CHANNELS = 1 << 14
+    MOST_CHANNELS = 1 << 14,
+    LEAST_MULTIPLICATIONS = 1 << 18 /* of a matmul that is worth several threads */
 };
 
 typedef struct tap {
@@ -490,9 +491,11 @@ bool fgi_kernel_tiles_multiply(const fgi_kernel_matmul_numbers *n)
 {
     const bool is_dk = n->a_is_transposed;
     const int64_t others = is_dk ? n->rows : n->inner;
-    return n->batch == 1 && (!is_dk || (!n->b_is_transposed && !n->is_relu)) && n->inner > 0 &&
-           n->columns % FGI_TILE_BLOCK == 0 && others % FGI_TILE_BLOCK == 0 &&
-           n->columns <= MOST_CHANNELS && others <= MOST_CHANNELS && fgi_kernel_tiles_run();
+    const double multiplications = (double)n->rows * (double)n->inner * (double)n->columns;
+    return n->batch == 1 && (!is_dk || (!n->b_is_transposed && !n->is_relu)) &&
+           multiplications >= LEAST_MULTIPLICATIONS && n->columns % FGI_TILE_BLOCK == 0 &&
+           others % FGI_TILE_BLOCK == 0 && n->columns <= MOST_CHANNELS && others <= MOST_CHANNELS &&
+           fgi_kernel_tiles_run();
 }
 
 void *fgi_tiles_matmul(fgi_ffi_call *call, const fgi_kernel_matmul_numbers *n)
