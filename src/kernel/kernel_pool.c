@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "kernel/pack.h"
 #include "kernel/parallel.h"
-#include "kernel/vector.h"
 
 enum { MOST_THREADS = 64 };
 
@@ -37,30 +37,41 @@ INLINED window window_at(const problem *p, int64_t row, int64_t column)
     return w;
 }
 
-/* The address of a pixel's vector of channels. The last one may begin earlier than its place. */
-INLINED char *address(const problem *p, char *of, const int64_t *dim, int64_t i, int64_t row,
-                      int64_t column, int64_t vector)
+/* A pixel's vector of channels. Lanes after the last channel are those of the next pixels, up to
+ * the end of the image. */
+typedef struct place {
+    char *at;
+    int64_t left; /* numbers up to the end of the image */
+} place;
+
+INLINED place place_of(const problem *p, char *of, const int64_t *dim, int64_t i, int64_t row,
+                       int64_t column, int64_t vector)
 {
-    const int64_t last = p->channels - FGI_WIDE;
-    const int64_t channel = vector * FGI_WIDE < last ? vector * FGI_WIDE : last;
-    return of + (((i * dim[1] + row) * dim[2] + column) * p->channels + channel) * p->size;
+    const int64_t image = dim[1] * dim[2] * p->channels;
+    const int64_t at = (row * dim[2] + column) * p->channels + vector * FGI_WIDE;
+    return (place){of + (i * image + at) * p->size, image - at};
+}
+
+INLINED void load(const problem *p, fgi_wide *to, place from)
+{
+    fgi_load_few(to, from.at, from.left, p->is_half);
 }
 
 /* ---- maxima ---------------------------------------------------------------------------------- */
 
-/* NaN if one of them is. */
-INLINED void find_maximum(const problem *p, int64_t i, const window *w, int64_t vector, char *y)
+/* NaN if one of them is. What is stored after the last channel is overwritten later. */
+INLINED void find_maximum(const problem *p, int64_t i, const window *w, int64_t vector, place y)
 {
     fgi_wide most = (fgi_wide){0} - INFINITY, x;
     for (int64_t row = w->first[0]; row < w->end[0]; row++)
         for (int64_t column = w->first[1]; column < w->end[1]; column++) {
-            fgi_load(&x, address(p, p->x, p->from, i, row, column, vector), p->is_half);
+            load(p, &x, place_of(p, p->x, p->from, i, row, column, vector));
             const fgi_wide_bits bits = (fgi_wide_bits)x & 0x7FFFFFFF;
             const fgi_wide_bits wins =
                 (fgi_wide_bits)(x > most) | (fgi_wide_bits)(bits > 0x7F800000);
             most = (fgi_wide)((wins & (fgi_wide_bits)x) | (~wins & (fgi_wide_bits)most));
         }
-    fgi_store(y, &most, p->is_half);
+    fgi_store_few(y.at, &most, y.left, p->is_half);
 }
 
 INLINED void find_maxima(const problem *p, int64_t i)
@@ -69,38 +80,33 @@ INLINED void find_maxima(const problem *p, int64_t i)
         for (int64_t column = 0; column < p->to[2]; column++) {
             const window w = window_at(p, row, column);
             for (int64_t v = 0; v < p->vectors; v++)
-                find_maximum(p, i, &w, v, address(p, p->y, p->to, i, row, column, v));
+                find_maximum(p, i, &w, v, place_of(p, p->y, p->to, i, row, column, v));
         }
 }
 
 /* ---- gradient -------------------------------------------------------------------------------- */
 
-/* dy in the channels that no earlier vector has, else 0. */
-INLINED void load_own(const problem *p, const char *dy, int64_t vector, fgi_wide *out)
-{
-    const uint32_t twice =
-        (uint32_t)(vector == p->vectors - 1 ? p->vectors * FGI_WIDE - p->channels : 0);
-    const fgi_wide_bits lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const fgi_wide_bits is_own = (fgi_wide_bits)(lane >= twice);
-    fgi_load(out, dy, p->is_half);
-    *out = (fgi_wide)(is_own & (fgi_wide_bits)*out);
-}
-
-/* Adds dy to the first element of the window, in row-major order, that equals y. */
+/* Adds dy to the first element of the window, in row-major order, that equals y. Pixels of one
+ * vector and one window are not read, which would have to wait for what was stored to the pixel
+ * before: the lanes after their channels are of pixels in the same row, which come later. */
 INLINED void spread(const problem *p, int64_t i, const window *w, int64_t vector, const fgi_wide *y,
                     const fgi_wide *dy)
 {
-    fgi_wide_bits is_open = (fgi_wide_bits){0} - 1; /* channels whose maximum was not found yet */
+    fgi_wide_bits is_open; /* channels whose maximum was not found yet */
     fgi_wide x, sum;
+    fgi_find_below(vector * FGI_WIDE, p->channels, &is_open);
     for (int64_t row = w->first[0]; row < w->end[0]; row++)
         for (int64_t column = w->first[1]; column < w->end[1]; column++) {
-            char *to = address(p, p->dx, p->from, i, row, column, vector);
-            fgi_load(&x, address(p, p->x, p->from, i, row, column, vector), p->is_half);
-            fgi_load(&sum, to, p->is_half);
+            const place to = place_of(p, p->dx, p->from, i, row, column, vector);
+            const int64_t left = (p->from[2] - column) * p->channels - vector * FGI_WIDE;
+            load(p, &x, place_of(p, p->x, p->from, i, row, column, vector));
+            sum = (fgi_wide){0};
+            if (p->vectors > 1 || p->numbers->stride < p->numbers->size)
+                load(p, &sum, to);
             const fgi_wide_bits takes = is_open & (fgi_wide_bits)(x == *y);
             is_open &= ~takes;
             sum += (fgi_wide)(takes & (fgi_wide_bits)*dy);
-            fgi_store(to, &sum, p->is_half);
+            fgi_store_few(to.at, &sum, left, p->is_half);
         }
 }
 
@@ -112,15 +118,15 @@ INLINED void spread_all(const problem *p, int64_t i)
     for (int64_t row = 0; row <= p->to[1]; row++) {
         const int64_t end = row < p->to[1] ? window_at(p, row, 0).end[0] : p->from[1];
         if (end > cleared)
-            memset(address(p, p->dx, p->from, i, cleared, 0, 0), 0,
+            memset(place_of(p, p->dx, p->from, i, cleared, 0, 0).at, 0,
                    row_size * (size_t)(end - cleared));
         cleared = end > cleared ? end : cleared;
         for (int64_t column = 0; row < p->to[1] && column < p->to[2]; column++) {
             const window w = window_at(p, row, column);
             for (int64_t v = 0; v < p->vectors; v++) {
                 fgi_wide y, dy;
-                fgi_load(&y, address(p, p->y, p->to, i, row, column, v), p->is_half);
-                load_own(p, address(p, p->dy, p->to, i, row, column, v), v, &dy);
+                load(p, &y, place_of(p, p->y, p->to, i, row, column, v));
+                load(p, &dy, place_of(p, p->dy, p->to, i, row, column, v));
                 spread(p, i, &w, v, &y, &dy);
             }
         }

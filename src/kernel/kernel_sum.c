@@ -36,9 +36,34 @@ INLINED void add_columns(const problem *p, int64_t block, int64_t c, int64_t cou
     memcpy(p->sums + block * p->columns + c, sum, (size_t)count * sizeof(float));
 }
 
+/* Fewer columns than a vector has lanes: sixteen rows are as many vectors as there are columns, and
+ * each lane belongs to one column. */
+INLINED void add_few_columns(const problem *p, int64_t block)
+{
+    const int64_t rows = fgi_least(p->rows - block * ROWS, ROWS), whole = rows - rows % FGI_WIDE;
+    const char *from = p->x + block * ROWS * p->columns * 2;
+    float *out = p->sums + block * p->columns, left[FGI_WIDE * FGI_WIDE];
+    fgi_wide sum[FGI_WIDE] = {{0}}, x;
+    for (int64_t row = 0; row < whole; row += FGI_WIDE)
+        for (int64_t v = 0; v < p->columns; v++) {
+            fgi_load(&x, from + (row * p->columns + v * FGI_WIDE) * 2, true);
+            sum[v] += x;
+        }
+    fgi_pack_run(from + whole * p->columns * 2, true, (rows - whole) * p->columns, left);
+    memset(out, 0, (size_t)p->columns * sizeof *out);
+    for (int64_t i = 0; i < FGI_WIDE * p->columns; i++)
+        out[i % p->columns] += sum[i / FGI_WIDE][i % FGI_WIDE];
+    for (int64_t i = 0; i < (rows - whole) * p->columns; i++)
+        out[i % p->columns] += left[i];
+}
+
 INLINED void add_block(const problem *p, int64_t block)
 {
     int64_t c = 0;
+    if (p->columns < FGI_WIDE) {
+        add_few_columns(p, block);
+        return;
+    }
     for (; c + VECTORS * FGI_WIDE <= p->columns; c += VECTORS * FGI_WIDE)
         add_columns(p, block, c, VECTORS * FGI_WIDE, VECTORS);
     for (; c < p->columns; c += FGI_WIDE)

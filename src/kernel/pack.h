@@ -29,6 +29,15 @@ INLINED void fgi_load_few(fgi_wide *to, const char *from, int64_t count, bool is
     fgi_load(to, count < FGI_WIDE ? part : from, is_half);
 }
 
+/* The first `count` numbers, up to 16. */
+INLINED void fgi_store_few(char *to, const fgi_wide *from, int64_t count, bool is_half)
+{
+    char part[sizeof *from];
+    fgi_store(count < FGI_WIDE ? part : to, from, is_half);
+    if (count < FGI_WIDE)
+        memcpy(to, part, (size_t)(count * (is_half ? 2 : 4)));
+}
+
 /* `count` numbers that are adjacent. */
 INLINED void fgi_pack_run(const char *from, bool is_half, int64_t count, float *to)
 {

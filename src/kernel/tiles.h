@@ -11,7 +11,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
-#define WITH_TILES __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
+#define WITH_TILES __attribute__((target("avx512f,avx512bw,avx512bf16,amx-tile,amx-bf16")))
 #else
 #define WITH_TILES
 #endif
@@ -38,21 +38,43 @@ INLINED void fgi_tile_pairs(const uint16_t *one, const uint16_t *other, uint16_t
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-/* Makes this thread's tiles 16 rows of 64 bytes. */
+/* Makes this thread's tiles 16 rows of 64 bytes. The compiler does not know that all of the
+ * configuration is read, so it is not built on the stack. */
 WITH_TILES static inline void fgi_tiles_begin(void)
 {
-    enum { TILES = 8 };
-    struct {
+    static const struct {
         uint8_t palette, start, reserved[14];
         uint16_t bytes[16];
         uint8_t rows[16];
-    } config = {.palette = 1};
-    for (int i = 0; i < TILES; i++)
-        config.bytes[i] = FGI_WIDE * sizeof(float), config.rows[i] = FGI_WIDE;
+    } config = {.palette = 1,
+                .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
     _tile_loadconfig(&config);
 }
 
 WITH_TILES static inline void fgi_tiles_end(void) { _tile_release(); }
+
+/* 32 numbers, rounded to bf16. */
+WITH_TILES static inline void fgi_tile_round(const float *from, uint16_t *to)
+{
+    const __m512bh all =
+        _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + FGI_WIDE), _mm512_loadu_ps(from));
+    _mm512_storeu_si512(to, (__m512i)all);
+}
+
+/* 32 columns of two rows, rounded to bf16, as a row of a step's two tiles. */
+WITH_TILES static inline void fgi_tile_round_pairs(const float *one, const float *other,
+                                                   uint16_t *to)
+{
+    static const uint16_t order[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                     8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    const __m512i pairs = _mm512_loadu_si512(order);
+    for (int half = 0; half < 2; half++, one += FGI_WIDE, other += FGI_WIDE) {
+        const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(other), _mm512_loadu_ps(one));
+        _mm512_storeu_si512(to + half * FGI_TILE_STEP / 2,
+                            _mm512_permutexvar_epi16(pairs, (__m512i)both));
+    }
+}
 
 /* y[32, 32] = a b, or is increased by it: `steps` steps of a, and those of b from at[]. */
 WITH_TILES static inline void fgi_tiles_multiply(const uint16_t *a, const uint16_t *b,
@@ -62,6 +84,7 @@ WITH_TILES static inline void fgi_tiles_multiply(const uint16_t *a, const uint16
     enum { HALF = FGI_TILE_STEP / 2, LINE = FGI_WIDE * sizeof(float) };
     const size_t row = (size_t)y_row * sizeof *y;
     float *low = y + FGI_WIDE * y_row;
+    __asm__ volatile("" ::: "memory"); /* loads of tiles do not say that they read memory */
     if (adds) {
         _tile_loadd(0, y, row);
         _tile_loadd(1, y + FGI_WIDE, row);
@@ -87,6 +110,21 @@ WITH_TILES static inline void fgi_tiles_multiply(const uint16_t *a, const uint16
     _tile_stored(1, y + FGI_WIDE, row);
     _tile_stored(2, low, row);
     _tile_stored(3, low + FGI_WIDE, row);
+}
+
+#else /* never called: fgi_kernel_tiles_run() is false */
+
+static inline void fgi_tiles_begin(void) {}
+static inline void fgi_tiles_end(void) {}
+static inline void fgi_tile_round(const float *from, uint16_t *to) { (void)from, (void)to; }
+static inline void fgi_tile_round_pairs(const float *one, const float *other, uint16_t *to)
+{
+    (void)one, (void)other, (void)to;
+}
+static inline void fgi_tiles_multiply(const uint16_t *a, const uint16_t *b, const int64_t *at,
+                                      int64_t steps, float *y, int64_t y_row, bool adds)
+{
+    (void)a, (void)b, (void)at, (void)steps, (void)y, (void)y_row, (void)adds;
 }
 
 #endif

@@ -18,7 +18,7 @@
 #include "op/lowerings.h"
 
 /* Elements below which the backend is as fast. */
-enum { MOST_TAPS = 16, LEAST_ELEMENTS = 1 << 15, LEAST_CHANNELS = 16 };
+enum { MOST_TAPS = 16, LEAST_ELEMENTS = 1 << 15, LEAST_CHANNELS = 4 };
 
 /* One iteration for one window element: the first maximum of each window receives dy. */
 typedef struct finds {

@@ -389,6 +389,9 @@ static void sums_of_columns(void **state)
     check_columns(300, 17);
     check_columns(256, 128);
     check_columns(1025, 161);
+    check_columns(1000, 6); /* fewer columns than lanes */
+    check_columns(271, 15);
+    check_columns(1601, 1);
 }
 
 /* ---- max pooling ----------------------------------------------------------------------------- */
@@ -469,6 +472,8 @@ static void max_pooling(void **state)
         {{2, 9, 8, 16}, 3, 2, 1, false}, {{1, 12, 13, 17}, 3, 2, 1, true},
         {{1, 10, 9, 40}, 2, 3, 0, true}, {{2, 5, 6, 31}, 3, 1, 1, false},
         {{1, 1, 1, 16}, 2, 1, 1, false}, {{2, 12, 15, 18}, 5, 3, 2, false},
+        {{2, 9, 8, 6}, 2, 2, 0, true},   {{3, 5, 6, 1}, 2, 2, 1, false},
+        {{2, 7, 9, 5}, 3, 2, 1, true},   {{2, 6, 4, 20}, 2, 2, 0, false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
