@@ -17,10 +17,12 @@ static inline bool fgi_has_amx(void)
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 22 & 1) != 0;
 }
-#define HAS_AVX2        (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-#define WITH_AVX2       __attribute__((target("avx2,fma")))
-#define HAS_AVX512      (__builtin_cpu_supports("avx512f") != 0)
-#define WITH_AVX512     __attribute__((target("avx512f")))
+#define HAS_AVX2  (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
+#define WITH_AVX2 __attribute__((target("avx2,fma")))
+/* With instructions for 16-bit lanes: 16 numbers become bf16 in three instructions instead of nine. */
+#define HAS_AVX512                                                                                 \
+    (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0)
+#define WITH_AVX512     __attribute__((target("avx512f,avx512bw")))
 #define HAS_AVX512_BF16 (__builtin_cpu_supports("avx512bf16") != 0)
 #define HAS_AMX         fgi_has_amx()
 #define IS_AMD          (__builtin_cpu_is("amd") != 0)

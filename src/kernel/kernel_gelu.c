@@ -18,23 +18,22 @@ typedef struct problem {
     bool is_half, is_tanh;
 } problem;
 
-/* The normal distribution's function P(x) and its derivative. Source of erfc: Press et al. 1992,
- * "Numerical Recipes in C", section 6.2, with a relative error of 1.2e-7. */
+/* The normal distribution's function P(x) and its derivative, from one exponential: erfc(z) is
+ * t e^(-z^2) times a polynomial of t = 1 / (1 + 0.4 z) with a relative error of 6e-8, fitted to
+ * erfcx(z) / t for z from 0 to 9.4 by least squares, with weights that make the largest errors
+ * equal. */
 INLINED void distribution(const fgi_wide *x, fgi_wide *p, fgi_wide *dp)
 {
-    static const float by_power[] = {-1.26551223f, 1.00002368f, .37409196f,   .09678418f,
-                                     -.18628806f,  .27886807f,  -1.13520398f, 1.48851587f,
-                                     -.82215223f,  .17087277f};
+    static const float by_power[] = {.225624487f,  .226605624f,  .200750813f,
+                                     .197755322f,  .0696897805f, .10230875f,
+                                     .0716290921f, -.134418041f, .0400542282f};
     const fgi_wide_bits sign = (fgi_wide_bits)*x & 0x80000000;
-    const fgi_wide z = (fgi_wide)((fgi_wide_bits)*x ^ sign) * .707106781f, t = 1 / (1 + .5f * z);
-    fgi_wide sum = {0};
+    const fgi_wide z = (fgi_wide)((fgi_wide_bits)*x ^ sign) * .707106781f, t = 1 / (1 + .4f * z);
+    fgi_wide sum = {0}, bell = -z * z;
     for (int i = sizeof by_power / sizeof by_power[0] - 1; i >= 0; i--)
         sum = sum * t + by_power[i];
-    fgi_wide far = sum - z * z, bell = -z * z;
-    fgi_exp(&far);
     fgi_exp(&bell);
-    far *= .5f * t; /* beyond |x| */
-    const fgi_wide near = 1 - far;
+    const fgi_wide far = .5f * t * sum * bell, near = 1 - far; /* beyond |x| */
     const fgi_wide_bits is_negative = (fgi_wide_bits)(sign != 0);
     *p = (fgi_wide)((is_negative & (fgi_wide_bits)far) | (~is_negative & (fgi_wide_bits)near));
     *dp = bell * .398942280f;

@@ -27,9 +27,10 @@ static const fgi_flag flags[] = {
     {"xla_cpu_use_xnnpack", "False"},
 };
 /* More operations per element, repeated in each loop that uses a value, cost more than the two
- * passes over memory that storing it takes. Networks with a matmul or a convolution in each layer
- * stay far below this. */
-enum { MOST_REPEATED = 256 };
+ * passes over memory that storing it takes. Reading a number in bf16 counts as LOAD of them: the
+ * backend stores sums in f32 that are used several times, but not in bf16, where a conversion
+ * follows, and would add up the gradient of residual connections again in each layer. */
+enum { MOST_REPEATED = 256, LOAD = 64 };
 
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
 {
@@ -49,8 +50,12 @@ static int64_t fused_operations(const fgi_node *node, const int64_t *operations)
     int64_t sum = 1;
     if (node->op->role != FGI_POINTWISE && node->op->role != FGI_MOVES)
         return 0;
-    for (int i = 0; i < node->arity; i++)
-        sum += operations[node->in[i]->first->id];
+    for (int i = 0; i < node->arity; i++) {
+        const int64_t before = operations[node->in[i]->first->id];
+        const fg_type *type = &node->in[i]->type;
+        const bool is_read = before == 0 && type->dtype == FG_BF16 && fg_type_count(type) > 1;
+        sum += is_read ? LOAD : before;
+    }
     return sum;
 }
 

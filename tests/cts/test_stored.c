@@ -77,6 +77,19 @@ static fg_tensor product(const problem *p, fg_tensor x, fg_tensor weight)
     return fg_relu(fg_add(fg_matmul(x, square), weight));
 }
 
+/* x in bf16, and its columns in the opposite order, by a matmul: small integers. */
+static fg_tensor residual(const problem *p, fg_tensor x, fg_tensor weight)
+{
+    fg_trace *trace = fg_tensor_trace(x);
+    const int64_t dim[] = {COLUMNS, COLUMNS};
+    const fg_tensor sum =
+        fg_add(fg_iota(trace, FG_S32, 0, 2, dim), fg_iota(trace, FG_S32, 1, 2, dim));
+    const fg_tensor opposite = fg_eq(sum, fg_full(trace, FG_S32, COLUMNS - 1, 2, dim));
+    (void)p, (void)weight;
+    x = fg_cast(x, FG_BF16);
+    return fg_add(x, fg_matmul(x, fg_cast(opposite, FG_BF16)));
+}
+
 /* Integers from -1 to 1. */
 static fg_tensor input(const problem *p, fg_trace *trace, int which)
 {
@@ -111,6 +124,7 @@ static fg_trace *write(const problem *p, fg_tensor *out)
     out[0] = in[0];
     for (int i = 0; i < p->layers; i++)
         out[0] = p->layer(p, out[0], in[1]);
+    out[0] = fg_cast(out[0], FG_F32);
     fg_grad(fg_sum(out[0], 0, NULL), in, INPUTS, &out[1]);
     return trace;
 }
@@ -169,6 +183,7 @@ static void stored_values_change_no_result(void **state)
          .in_floats = true,
          .client = client},
         {.name = "pieces", .layer = in_pieces, .layers = 2, .pieces = 16, .client = client},
+        {.name = "residual in bf16", .layer = residual, .layers = 6, .client = client},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
