@@ -24,7 +24,9 @@ enum {
     ROW_BLOCKS = 4,
     COLUMN_BLOCKS = 16,
     DK_ROW_BLOCKS = 16,
-    DK_COLUMN_BLOCKS = 8,
+    DK_BLOCKS = 128, /* of a gradient of a kernel at a time */
+    DK_JOBS = 16,
+    DK_FEW = 4, /* areas whose pixels are split */
     MOST_THREADS = 64,
     MOST_CHANNELS = 1 << 14,
     LEAST_MULTIPLICATIONS = 1 << 18 /* of a matmul that is worth several threads */
@@ -60,14 +62,16 @@ typedef struct problem {
     int64_t steps;                     /* of a tap, or of all pixels for dk */
     int64_t row_blocks, column_blocks; /* of the result at a time */
     int64_t across;                    /* as many of these in a row of the result */
+    int64_t parts;                     /* of the pixels, for dk, whose sums are in */
+    float *partial;                    /* [areas, parts, row_blocks 32, column_blocks 32] */
     struct worker *memory;
 } problem;
 
 /* The memory of a thread. */
 typedef struct worker {
-    uint16_t patches[DK_COLUMN_BLOCKS * STEPS * FGI_TILE_STEP];
+    uint16_t patches[ROW_BLOCKS * STEPS * FGI_TILE_STEP];
     const uint16_t *from[STEPS * FGI_TILE_INNER];
-    float sum[DK_ROW_BLOCKS * DK_COLUMN_BLOCKS * FGI_TILE_STEP];
+    float sum[DK_BLOCKS * FGI_TILE_STEP];
 } worker;
 
 /* A pixel of the patches: image, row, column. */
@@ -244,20 +248,6 @@ INLINED void pair_patches(const uint16_t *const *from, int64_t k, int64_t steps,
             fgi_tile_pairs(from[0] + k, from[1] + k, to + pair * FGI_TILE_INNER);
 }
 
-/* Blocks of columns of patches, of pixels from 32 step. */
-INLINED void pair_all(const problem *p, int64_t column, int64_t columns, int64_t step,
-                      int64_t steps, worker *w)
-{
-    const int64_t each = p->from.channels / FGI_TILE_BLOCK;
-    for (int64_t c = 0; c < columns; c++) {
-        const int64_t k = (column + c) % each;
-        if (c == 0 || k == 0)
-            find(p, step * FGI_TILE_INNER, &p->from.tap[(column + c) / each],
-                 steps * FGI_TILE_INNER, w->from);
-        pair_patches(w->from, k * FGI_TILE_BLOCK, steps, w->patches + c * STEPS * FGI_TILE_STEP);
-    }
-}
-
 /* Rows of the gradient of k: the transposed sums. */
 INLINED void store_transposed(const problem *p, const float *sum, int64_t row, int64_t rows,
                               int64_t column, int64_t columns)
@@ -276,31 +266,88 @@ INLINED void store_transposed(const problem *p, const float *sum, int64_t row, i
         }
 }
 
+/* Rows and columns of the gradient, in blocks, and the sums of a part of the pixels. */
+typedef struct area {
+    int64_t row, rows, column, columns;
+    float *sum;
+} area;
+
+INLINED area area_of(const problem *p, int64_t job, float *sum)
+{
+    const int64_t row = job / p->across * p->row_blocks,
+                  column = job % p->across * p->column_blocks;
+    const int64_t all = p->from.taps * p->from.channels / FGI_TILE_BLOCK;
+    return (area){row, fgi_least(p->row_blocks, p->columns / FGI_TILE_BLOCK - row), column,
+                  fgi_least(p->column_blocks, all - column), sum};
+}
+
+INLINED float *part_of(const problem *p, int64_t i)
+{
+    return p->partial + i * p->row_blocks * p->column_blocks * FGI_TILE_STEP;
+}
+
+INLINED void store_rows(const problem *p, const area *to, int64_t row, int64_t rows)
+{
+    const int64_t width = to->columns * FGI_TILE_BLOCK;
+    store_transposed(p, to->sum + row * FGI_TILE_BLOCK * width, to->column * FGI_TILE_BLOCK, width,
+                     (to->row + row) * FGI_TILE_BLOCK, rows * FGI_TILE_BLOCK);
+}
+
+/* Adds the products of `count` steps of pixels, or sets the sums to them. */
+WITH_TILES static void multiply_steps(const problem *p, const area *to, int64_t step, int64_t count,
+                                      bool adds, worker *w)
+{
+    const int64_t each = p->from.channels / FGI_TILE_BLOCK, width = to->columns * FGI_TILE_BLOCK;
+    int64_t at[STEPS];
+    for (int s = 0; s < STEPS; s++)
+        at[s] = (int64_t)s * FGI_TILE_STEP;
+    for (int64_t c = 0; c < to->columns; c++) {
+        const int64_t k = (to->column + c) % each;
+        if (c == 0 || k == 0)
+            find(p, step * FGI_TILE_INNER, &p->from.tap[(to->column + c) / each],
+                 count * FGI_TILE_INNER, w->from);
+        pair_patches(w->from, k * FGI_TILE_BLOCK, count, w->patches);
+        for (int64_t r = 0; r < to->rows; r++)
+            fgi_tiles_multiply(p->packed + ((to->row + r) * p->steps + step) * FGI_TILE_STEP,
+                               w->patches, at, count, to->sum + (r * width + c) * FGI_TILE_BLOCK,
+                               width, adds);
+    }
+}
+
+/* Part i % parts of the pixels. */
 WITH_TILES static void multiply_dy(void *context, int64_t i, int index)
 {
     const problem *p = context;
     worker *w = p->memory + index;
-    const int64_t row = i / p->across * p->row_blocks, column = i % p->across * p->column_blocks;
-    const int64_t rows = fgi_least(p->row_blocks, p->columns / FGI_TILE_BLOCK - row);
-    const int64_t all = p->from.taps * p->from.channels / FGI_TILE_BLOCK;
-    const int64_t columns = fgi_least(p->column_blocks, all - column);
-    int64_t at[STEPS];
-    for (int s = 0; s < STEPS; s++)
-        at[s] = (int64_t)s * FGI_TILE_STEP;
+    const area to = area_of(p, i / p->parts, p->parts > 1 ? part_of(p, i) : w->sum);
+    const int64_t each = fgi_blocks(p->steps, p->parts), begin = i % p->parts * each;
+    const int64_t end = fgi_least(p->steps, begin + each);
+    if (begin >= end)
+        memset(to.sum, 0, (size_t)(to.rows * to.columns * FGI_TILE_STEP) * sizeof *to.sum);
     fgi_tiles_begin();
-    for (int64_t step = 0; step < p->steps; step += STEPS) {
-        const int64_t count = fgi_least(STEPS, p->steps - step);
-        pair_all(p, column, columns, step, count, w);
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t c = 0; c < columns; c++)
-                fgi_tiles_multiply(p->packed + ((row + r) * p->steps + step) * FGI_TILE_STEP,
-                                   w->patches + c * STEPS * FGI_TILE_STEP, at, count,
-                                   w->sum + (r * columns * FGI_TILE_BLOCK + c) * FGI_TILE_BLOCK,
-                                   columns * FGI_TILE_BLOCK, step > 0);
-    }
+    for (int64_t step = begin; step < end; step += STEPS)
+        multiply_steps(p, &to, step, fgi_least(STEPS, end - step), step > begin, w);
     fgi_tiles_end();
-    store_transposed(p, w->sum, column * FGI_TILE_BLOCK, columns * FGI_TILE_BLOCK,
-                     row * FGI_TILE_BLOCK, rows * FGI_TILE_BLOCK);
+    if (p->parts == 1)
+        store_rows(p, &to, 0, to.rows);
+}
+
+/* Block i % row_blocks of the rows of an area: the sum of the parts, in order. */
+WITH_TILES static void add_parts(void *context, int64_t i, int index)
+{
+    const problem *p = context;
+    const int64_t job = i / p->row_blocks, row = i % p->row_blocks;
+    const area to = area_of(p, job, part_of(p, job * p->parts));
+    const int64_t count = to.columns * FGI_TILE_STEP;
+    (void)index;
+    if (row >= to.rows)
+        return;
+    for (int64_t part = 1; part < p->parts; part++) {
+        const float *from = part_of(p, job * p->parts + part) + row * count;
+        for (int64_t k = 0; k < count; k++)
+            to.sum[row * count + k] += from[k];
+    }
+    store_rows(p, &to, row, 1);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -332,22 +379,13 @@ int64_t fgi_kernel_tiles_memory(const int64_t *k, const int64_t *y, bool is_dk)
     return (is_dk ? pixels * y[3] : k[0] * k[1] * k[2] * k[3]) / 2;
 }
 
-/* Calls work for all blocks of a result with these blocks of rows and columns. */
-static void *run(fgi_ffi_call *call, problem *p, int64_t rows, int64_t columns, fgi_work work)
+/* Calls work, with memory for each thread. */
+static void *run(fgi_ffi_call *call, problem *p, int threads, int64_t count, fgi_work work)
 {
-    int threads = fgi_parallel_threads(call, MOST_THREADS);
-    const int64_t enough = 4 * (int64_t)threads;
-    while (p->column_blocks > 4 &&
-           fgi_blocks(rows, p->row_blocks) * fgi_blocks(columns, p->column_blocks) < enough)
-        p->column_blocks /= 2;
-    while (p->row_blocks > 1 &&
-           fgi_blocks(rows, p->row_blocks) * fgi_blocks(columns, p->column_blocks) < enough)
-        p->row_blocks /= 2;
-    p->across = fgi_blocks(columns, p->column_blocks);
     p->memory = fgi_alloc_aligned((size_t)threads * sizeof(worker));
     if (p->memory == NULL)
         return fgi_ffi_fail(call, "out of memory");
-    fgi_parallel(call, threads, fgi_blocks(rows, p->row_blocks) * p->across, work, p);
+    fgi_parallel(call, threads, count, work, p);
     fgi_free_aligned(p->memory);
     return NULL;
 }
@@ -403,17 +441,48 @@ static source phase_of(const fgi_ffi_buffer *dy, const int64_t *k, const int64_t
 
 static void *run_patches(fgi_ffi_call *call, problem *p)
 {
+    const int threads = fgi_parallel_threads(call, MOST_THREADS);
+    const int64_t enough = 4 * (int64_t)threads, columns = p->columns / FGI_TILE_BLOCK;
     p->pixels = p->to->dim[0] * p->from.rows * p->from.columns;
+    const int64_t rows = fgi_blocks(p->pixels, FGI_TILE_BLOCK);
     p->row_blocks = ROW_BLOCKS, p->column_blocks = COLUMN_BLOCKS;
-    return run(call, p, fgi_blocks(p->pixels, FGI_TILE_BLOCK), p->columns / FGI_TILE_BLOCK,
-               multiply_patches);
+    while (p->column_blocks > 4 &&
+           fgi_blocks(rows, p->row_blocks) * fgi_blocks(columns, p->column_blocks) < enough)
+        p->column_blocks /= 2;
+    while (p->row_blocks > 1 &&
+           fgi_blocks(rows, p->row_blocks) * fgi_blocks(columns, p->column_blocks) < enough)
+        p->row_blocks /= 2;
+    p->across = fgi_blocks(columns, p->column_blocks);
+    return run(call, p, threads, fgi_blocks(rows, p->row_blocks) * p->across, multiply_patches);
 }
 
+/* Rows are not split, because each column of patches is gathered for all rows of a job. Where there
+ * are few columns, the pixels are: so that the sums do not depend on the number of threads, into a
+ * fixed number of parts. */
 static void *run_dk(fgi_ffi_call *call, problem *p, int64_t channels)
 {
-    p->row_blocks = DK_ROW_BLOCKS, p->column_blocks = DK_COLUMN_BLOCKS;
-    return run(call, p, p->columns / FGI_TILE_BLOCK, p->taps * channels / FGI_TILE_BLOCK,
-               multiply_dy);
+    const int threads = fgi_parallel_threads(call, MOST_THREADS);
+    const int64_t rows = p->columns / FGI_TILE_BLOCK, columns = p->taps * channels / FGI_TILE_BLOCK;
+    p->row_blocks = fgi_least(rows, DK_ROW_BLOCKS);
+    p->column_blocks = fgi_least(columns, DK_BLOCKS / p->row_blocks);
+    const int64_t down = fgi_blocks(rows, p->row_blocks);
+    const int64_t areas = down * fgi_blocks(columns, p->column_blocks);
+    p->parts = areas < DK_FEW ? fgi_least(DK_JOBS, fgi_blocks(p->steps, 2 * (int64_t)STEPS)) : 1;
+    if (areas < DK_JOBS && p->parts == 1)
+        p->column_blocks =
+            fgi_least(p->column_blocks, fgi_blocks(columns, fgi_blocks(DK_JOBS, down)));
+    p->across = fgi_blocks(columns, p->column_blocks);
+    const int64_t count = down * p->across * p->parts;
+    if (p->parts == 1)
+        return run(call, p, threads, count, multiply_dy);
+    p->partial = fgi_alloc_aligned((size_t)(part_of(p, count) - p->partial) * sizeof *p->partial);
+    if (p->partial == NULL)
+        return fgi_ffi_fail(call, "out of memory");
+    void *failure = run(call, p, threads, count, multiply_dy);
+    if (failure == NULL)
+        fgi_parallel(call, threads, down * p->across * p->row_blocks, add_parts, p);
+    fgi_free_aligned(p->partial);
+    return failure;
 }
 
 static problem problem_of(const fgi_ffi_call *call, const fgi_ffi_buffer *k)

@@ -265,13 +265,14 @@ static void convolutions_by_onednn(void **state)
 }
 
 /* More and less than a block of pixels, steps and columns; phases without taps, pixels without a
- * patch. */
+ * patch; many pixels. */
 static void convolutions_by_tiles(void **state)
 {
     static const conv rows[] = {
         {1, 1, 1, 32, 32, {1, 1}, {1, 1}, 1},    {2, 9, 9, 64, 96, {1, 1}, {1, 1}, 1},
         {3, 14, 15, 32, 64, {0, 2}, {2, 0}, 1},  {3, 7, 10, 64, 32, {1, 1}, {1, 1}, 2},
         {2, 11, 11, 32, 544, {0, 1}, {1, 0}, 3}, {2, 9, 4, 288, 32, {0, 0}, {0, 0}, 5},
+        {1, 41, 53, 32, 64, {1, 1}, {1, 1}, 1}, /* several parts of the pixels */
     };
     (void)state;
     if (!fgi_kernel_tiles_run())
