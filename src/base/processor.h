@@ -19,7 +19,7 @@ static inline bool fgi_has_amx(void)
 }
 #define HAS_AVX2  (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
 #define WITH_AVX2 __attribute__((target("avx2,fma")))
-/* With instructions for 16-bit lanes: 16 numbers become bf16 in three instructions instead of nine. */
+/* With 16-bit lanes: vectors become bf16 in three instructions instead of nine. */
 #define HAS_AVX512                                                                                 \
     (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0)
 #define WITH_AVX512     __attribute__((target("avx512f,avx512bw")))

@@ -1,5 +1,5 @@
-/* kernel_attention_tiles.c - attention and its gradient in bf16, by matrix tiles (tiles.h): a thread
- * takes a head, and ROWS of its queries at a time. Scores, exponentials and sums are f32;
+/* kernel_attention_tiles.c - attention and its gradient in bf16, by matrix tiles (tiles.h): a
+ * thread takes a head, and ROWS of its queries at a time. Scores, exponentials and sums are f32;
  * exponentials and the gradients of scores are rounded to bf16 where they are multiplied.
  *
  * A left operand is blocks of 32 rows, a right one blocks of 32 columns; each block has steps of 32
