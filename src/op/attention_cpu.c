@@ -2,6 +2,8 @@
  * step of a GPT writes and reads each of its f32[B, heads, T, T] a dozen times otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "kernel/kernel.h"
 #include "op/composite.h"
 #include "op/kernel_call.h"
@@ -75,7 +77,8 @@ static fgi_kernel_attention_numbers numbers_of(const fgi_node *node)
     return n;
 }
 
-static void emit(fgi_emit *e)
+/* For the samples of a device. */
+static void call_kernel(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
     static const char *const names[][2] = {
         {FGI_KERNEL_ATTENTION_DX, FGI_KERNEL_ATTENTION},
@@ -83,14 +86,24 @@ static void emit(fgi_emit *e)
     const fgi_node *node = e->node;
     const attention_attr *attr = node->attr;
     const int count = result_count(node->arity, attr);
-    const fgi_kernel_attention_numbers numbers = numbers_of(node);
-    fgi_value in[MOST_IN], out[PARTS];
-    for (int i = 0; i < node->arity; i++)
-        in[i] = fgi_emit_in(e, i);
+    fgi_kernel_attention_numbers n = numbers_of(node);
+    n.flops /= e->batch_shards;
+    n.batch /= e->batch_shards;
     for (int i = 0; i < count; i++)
-        out[i] = fgi_emit_result_at(e, i);
+        out[i] = fgi_build_value(&e->b, &out[i].type);
     fgi_emit_kernel(e, &(fgi_kernel_call){names[attr->parts == 1][is_forward(node->arity, attr)],
-                                          node->arity, count, in, out, sizeof numbers, &numbers});
+                                          node->arity, count, in, out, sizeof n, &n});
+}
+
+static void emit(fgi_emit *e)
+{
+    static const fgi_shard_kind by_rows[MOST_IN] = {
+        FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS};
+    fgi_shard_kind kind[MOST_IN];
+    memcpy(kind, by_rows, sizeof kind);
+    kind[place_of(e->node->attr, SCALE)] = FGI_WHOLE;
+    fgi_emit_node_of_shards(e, kind, result_count(e->node->arity, e->node->attr), by_rows,
+                            call_kernel);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -240,7 +253,7 @@ static bool is_fast(const fg_tensor *in, int count)
     const fg_type *k = fg_tensor_type(in[FGI_ATTENTION_K]);
     const double each = (double)fg_type_count(q) * (double)k->dim[1];
     (void)count;
-    return fgi_client_has_kernels(client) && fg_client_info_of(client)->device_count == 1 &&
+    return fgi_client_has_kernels(client) && fgi_client_has_shards(client, q->dim[0]) &&
            (q->dtype == FG_F32 || q->dtype == FG_BF16) && q->dim[1] <= k->dim[1] &&
            each >= LEAST_MULTIPLICATIONS && k->dim[1] * k->dim[3] <= MOST_NUMBERS;
 }

@@ -28,7 +28,7 @@ static types types_of(const fgi_op *op, fg_type a, fg_type b, fg_type result)
 
 static bool has_kernel(const fgi_emit *e, const types *t)
 {
-    return fgi_client_has_kernels(e->client) && fgi_emit_has_shards(e, t->x.dim[0]) &&
+    return fgi_client_has_kernels(e->client) && fgi_client_has_shards(e->client, t->x.dim[0]) &&
            (t->x.dtype == FG_F32 || t->x.dtype == FG_BF16);
 }
 
@@ -42,10 +42,15 @@ static const char *kernel_of(const fgi_op *op, const char *y, const char *dx, co
 /* Emits the calls of each device. The gradient of k is the sum over the devices. */
 static void emit_calls(fgi_emit *e, fgi_shard_body body)
 {
-    const bool is_dk = e->node->op == &fgi_conv_dk, has_rows[] = {true, is_dk};
+    const bool is_dk = e->node->op == &fgi_conv_dk;
     const fgi_value in[] = {fgi_conv_in(e, 0), fgi_conv_in(e, 1)};
-    const fgi_shard_call call = {2, in, has_rows, fgi_conv_type(e), is_dk};
-    fgi_conv_become(e, fgi_emit_each_shard(e, &call, body));
+    const fgi_shard_kind kind[] = {FGI_BY_ROWS, is_dk ? FGI_BY_ROWS : FGI_WHOLE};
+    const fgi_shard_kind out_kind = is_dk ? FGI_SUM_OF_PARTS : FGI_BY_ROWS;
+    const fg_type type = fgi_conv_type(e);
+    const fgi_shard_call call = {2, 1, in, kind, &type, &out_kind};
+    fgi_value out;
+    fgi_emit_each_shard(e, &call, body, &out);
+    fgi_conv_become(e, out);
 }
 
 /* Emits the call of a kernel with memory of this size as a second result; 0: none. */
@@ -103,17 +108,17 @@ static bool is_tiles(const fgi_emit *e)
            multiplications(&t) >= LEAST_MULTIPLICATIONS;
 }
 
-static fgi_value call_tiles(fgi_emit *e, const fgi_value *in, const fg_type *result)
+static void call_tiles(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
     const fgi_op *op = e->node->op;
-    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const types t = types_of(op, in[0].type, in[1].type, out->type);
     const fgi_kernel_conv_numbers numbers = numbers_of(e->node->attr, &t);
     const fgi_kernel_call call = {
         .kernel = kernel_of(op, FGI_KERNEL_TILES, FGI_KERNEL_TILES_DX, FGI_KERNEL_TILES_DK),
         .in = in,
         .size = sizeof numbers,
         .numbers = &numbers};
-    return call_kernel(e, &call, result,
+    *out = call_kernel(e, &call, &out->type,
                        fgi_kernel_tiles_memory(t.k.dim, t.y.dim, op == &fgi_conv_dk));
 }
 
@@ -150,11 +155,11 @@ static bool is_winograd(const fgi_emit *e)
            from >= LEAST_CHANNELS && to >= LEAST_CHANNELS && fits(&t.x) && fits(&t.y);
 }
 
-static fgi_value call_winograd(fgi_emit *e, const fgi_value *in, const fg_type *result)
+static void call_winograd(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
     const fgi_conv_attr *attr = e->node->attr;
     const fgi_op *op = e->node->op;
-    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const types t = types_of(op, in[0].type, in[1].type, out->type);
     const bool is_dx = op == &fgi_conv_dx;
     const int64_t memory =
         fgi_kernel_winograd_memory(is_dx ? t.x.dim : t.y.dim, is_dx ? t.y.dim[3] : t.x.dim[3],
@@ -166,7 +171,7 @@ static fgi_value call_winograd(fgi_emit *e, const fgi_value *in, const fg_type *
         .in = in,
         .size = sizeof numbers,
         .numbers = numbers};
-    return call_kernel(e, &call, result, memory);
+    *out = call_kernel(e, &call, &out->type, memory);
 }
 
 static void emit_winograd(fgi_emit *e) { emit_calls(e, call_winograd); }
@@ -194,10 +199,10 @@ static bool is_matmul(const fgi_emit *e)
 }
 
 /* All pixels are rows: y = x k, dx = dy k', dk = x' dy. */
-static fgi_value call_matmul(fgi_emit *e, const fgi_value *in, const fg_type *result)
+static void call_matmul(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
     const fgi_op *op = e->node->op;
-    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const types t = types_of(op, in[0].type, in[1].type, out->type);
     const int64_t from = t.x.dim[t.x.rank - 1], to = t.y.dim[t.y.rank - 1];
     const int64_t pixels = fg_type_count(&t.x) / from;
     const bool is_dx = op == &fgi_conv_dx, is_dk = op == &fgi_conv_dk;
@@ -212,7 +217,7 @@ static fgi_value call_matmul(fgi_emit *e, const fgi_value *in, const fg_type *re
                                                .b_is_transposed = is_dx};
     const fgi_kernel_call call = {
         .kernel = FGI_KERNEL_MATMUL, .in = in, .size = sizeof numbers, .numbers = &numbers};
-    return call_kernel(e, &call, result, 0);
+    *out = call_kernel(e, &call, &out->type, 0);
 }
 
 static void emit_matmul(fgi_emit *e) { emit_calls(e, call_matmul); }
@@ -262,16 +267,18 @@ static bool is_dnnl(const fgi_emit *e)
                                 &x, &k, &y, &numbers);
 }
 
-static fgi_value call_dnnl(fgi_emit *e, const fgi_value *in, const fg_type *result)
+static void call_dnnl(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
     const fgi_op *op = e->node->op;
-    const types t = types_of(op, in[0].type, in[1].type, *result);
+    const types t = types_of(op, in[0].type, in[1].type, out->type);
     if (widens(&t)) {
         const fgi_value wide[] = {fgi_build_convert(&e->b, in[0], FG_F32),
                                   fgi_build_convert(&e->b, in[1], FG_F32)};
-        fg_type type = *result;
-        type.dtype = FG_F32;
-        return fgi_build_convert(&e->b, call_dnnl(e, wide, &type), result->dtype);
+        fgi_value y = {.type = out->type};
+        y.type.dtype = FG_F32;
+        call_dnnl(e, wide, &y);
+        *out = fgi_build_convert(&e->b, y, out->type.dtype);
+        return;
     }
     const fgi_kernel_conv_numbers numbers = numbers_of(e->node->attr, &t);
     const fgi_kernel_call call = {
@@ -279,7 +286,7 @@ static fgi_value call_dnnl(fgi_emit *e, const fgi_value *in, const fg_type *resu
         .in = in,
         .size = sizeof numbers,
         .numbers = &numbers};
-    return call_kernel(e, &call, result, 0);
+    *out = call_kernel(e, &call, &out->type, 0);
 }
 
 static void emit_dnnl(fgi_emit *e) { emit_calls(e, call_dnnl); }

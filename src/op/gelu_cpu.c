@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel.h"
 #include "op/composite.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
 #include "trace/trace.h"
 
@@ -18,11 +19,18 @@ static bool like_x(fgi_infer *c)
     return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
+static void call_kernel(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    const bool is_tanh = ((const gelu_attr *)e->node->attr)->is_tanh != 0;
+    *out = fgi_build_value(&e->b, &out->type);
+    fgi_emit_kernel(e, &(fgi_kernel_call){is_tanh ? FGI_KERNEL_GELU_TANH : FGI_KERNEL_GELU,
+                                          e->node->arity, 1, in, out, 0, NULL});
+}
+
 static void emit(fgi_emit *e)
 {
-    fgi_emit_attributes(e, "custom_call", "call_target_name = \"%s\", api_version = 4 : i32",
-                        ((const gelu_attr *)e->node->attr)->is_tanh != 0 ? FGI_KERNEL_GELU_TANH
-                                                                         : FGI_KERNEL_GELU);
+    static const fgi_shard_kind by_rows[] = {FGI_BY_ROWS, FGI_BY_ROWS};
+    fgi_emit_node_of_shards(e, by_rows, 1, by_rows, call_kernel);
 }
 
 /* The derivative of dx by x and dy: of that of the plain form. */
@@ -68,7 +76,7 @@ static bool is_large(const fg_tensor *in, int count)
     (void)count;
     return (type->dtype == FG_F32 || type->dtype == FG_BF16) &&
            fg_type_count(type) >= LEAST_ELEMENTS && fgi_client_has_kernels(client) &&
-           fg_client_info_of(client)->device_count == 1;
+           fgi_client_has_shards(client, type->dim[0]);
 }
 
 static void call_gelu(const fg_tensor *in, int count, fg_tensor *out)

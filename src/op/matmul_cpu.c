@@ -53,17 +53,17 @@ static bool view_of(const fgi_dot_attr *attr, int side, const fg_type *type, vie
     return true;
 }
 
-/* Which operands consist of each device's rows; whether the result is the sum over the devices. */
-static bool shares_of(const fgi_emit *e, const view *a, const view *b, bool has_rows[2],
-                      bool *is_sum)
+/* How the devices share the operands and the result. */
+static bool kinds_of(const fgi_emit *e, const view *a, const view *b, fgi_shard_kind in[2],
+                     fgi_shard_kind *out)
 {
     const fgi_dot_attr *attr = e->node->attr;
-    const int64_t rows = e->node->in[0]->type.dim[0];
-    *is_sum = attr->batch_count == 0 && a->is_transposed && !b->is_transposed;
-    has_rows[0] = true;
-    has_rows[1] = attr->batch_count > 0 || *is_sum;
-    return fgi_emit_has_shards(e, rows) &&
-           (e->batch_shards == 1 || attr->batch_count > 0 || *is_sum || !a->is_transposed);
+    const bool is_sum = attr->batch_count == 0 && a->is_transposed && !b->is_transposed;
+    in[0] = FGI_BY_ROWS;
+    in[1] = attr->batch_count > 0 || is_sum ? FGI_BY_ROWS : FGI_WHOLE;
+    *out = is_sum ? FGI_SUM_OF_PARTS : FGI_BY_ROWS;
+    return fgi_client_has_shards(e->client, e->node->in[0]->type.dim[0]) &&
+           (e->batch_shards == 1 || attr->batch_count > 0 || is_sum || !a->is_transposed);
 }
 
 static fgi_kernel_matmul_numbers numbers_of(const view *a, const view *b)
@@ -87,57 +87,70 @@ static const char *kernel_of(const fgi_emit *e, const view *a, const view *b, bo
     if (!is_half || !is_fast || fgi_kernel_tiles_multiply(&n))
         return FGI_KERNEL_MATMUL;
     if ((half == FGI_KERNEL_HALF_TILES || a->is_transposed) && fgi_client_has_dnnl(e->client) &&
-        n.flops >= 2 * (int64_t)LEAST_MULTIPLICATIONS * e->batch_shards)
+        n.flops >= 2 * (int64_t)LEAST_MULTIPLICATIONS)
         return FGI_KERNEL_MATMUL_DNNL;
     return a->is_transposed ? FGI_KERNEL_MATMUL : NULL;
+}
+
+/* That of a device's part of e->node, whose kinds these are. */
+static const char *kernel_of_part(const fgi_emit *e, const fgi_shard_kind kind[2])
+{
+    fg_type type[] = {e->node->in[0]->type, e->node->in[1]->type};
+    view a, b;
+    for (int i = 0; i < 2; i++)
+        if (kind[i] == FGI_BY_ROWS)
+            type[i].dim[0] /= e->batch_shards;
+    return view_of(e->node->attr, 0, &type[0], &a) && view_of(e->node->attr, 1, &type[1], &b)
+               ? kernel_of(e, &a, &b, type[0].dtype == FG_BF16)
+               : NULL;
 }
 
 static bool is_matmul(const fgi_emit *e)
 {
     const fgi_dot_attr *attr = e->node->attr;
     const fg_type *x = &e->node->in[0]->type, *k = &e->node->in[1]->type;
-    bool has_rows[2], is_sum;
+    fgi_shard_kind kind[2], out;
     view a, b;
     if (!view_of(attr, 0, x, &a) || !view_of(attr, 1, k, &b) || x->dtype != k->dtype ||
         (x->dtype != FG_F32 && x->dtype != FG_BF16))
         return false;
     const double each = (double)a.batch * (double)a.free * (double)a.inner * (double)b.free;
     return (has_one_device(e) || each >= LEAST_MULTIPLICATIONS * (double)e->batch_shards) &&
-           fgi_client_has_kernels(e->client) && shares_of(e, &a, &b, has_rows, &is_sum) &&
-           a.free >= LEAST_ROWS && b.free >= LEAST_ROWS &&
-           kernel_of(e, &a, &b, x->dtype == FG_BF16) != NULL;
+           fgi_client_has_kernels(e->client) && kinds_of(e, &a, &b, kind, &out) &&
+           a.free >= LEAST_ROWS && b.free >= LEAST_ROWS && kernel_of_part(e, kind) != NULL;
 }
 
 /* A device's product, of the first two operands; the others are terms. */
-static fgi_value put_call(fgi_emit *e, const fgi_dot_attr *attr, bool is_relu, int count,
-                          const fgi_value *in, const fg_type *result)
+static void put_call(fgi_emit *e, const fgi_dot_attr *attr, bool is_relu, int count,
+                     const fgi_value *in, fgi_value *y)
 {
     view a, b;
     (void)view_of(attr, 0, &in[0].type, &a);
     (void)view_of(attr, 1, &in[1].type, &b);
     fgi_kernel_matmul_numbers n = numbers_of(&a, &b);
     n.is_relu = is_relu;
-    const fgi_value y = fgi_build_value(&e->b, result);
+    *y = fgi_build_value(&e->b, &y->type);
     const char *kernel = kernel_of(e, &a, &b, in[0].type.dtype == FG_BF16);
-    fgi_emit_kernel(e, &(fgi_kernel_call){kernel, count, 1, in, &y, sizeof n, &n});
-    return y;
+    fgi_emit_kernel(e, &(fgi_kernel_call){kernel, count, 1, in, y, sizeof n, &n});
 }
 
-static fgi_value call_dot(fgi_emit *e, const fgi_value *in, const fg_type *result)
+static void call_dot(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
-    return put_call(e, e->node->attr, false, 2, in, result);
+    put_call(e, e->node->attr, false, 2, in, out);
 }
 
 static void emit_matmul(fgi_emit *e)
 {
     const fgi_value in[] = {fgi_emit_in(e, 0), fgi_emit_in(e, 1)};
-    bool has_rows[2], is_sum;
+    fgi_shard_kind kind[2], out_kind;
+    fgi_value y;
     view a, b;
     (void)view_of(e->node->attr, 0, &in[0].type, &a);
     (void)view_of(e->node->attr, 1, &in[1].type, &b);
-    (void)shares_of(e, &a, &b, has_rows, &is_sum);
-    const fgi_shard_call call = {2, in, has_rows, e->node->type, is_sum};
-    fgi_emit_become(e, fgi_emit_each_shard(e, &call, call_dot));
+    (void)kinds_of(e, &a, &b, kind, &out_kind);
+    const fgi_shard_call call = {2, 1, in, kind, &e->node->type, &out_kind};
+    fgi_emit_each_shard(e, &call, call_dot, &y);
+    fgi_emit_become(e, y);
 }
 
 #define MATMUL                                                                                     \
@@ -160,10 +173,12 @@ static bool is_own_matmul(const fgi_emit *e, const fgi_node *node)
         return false;
     const fgi_emit of = {.node = node, .client = e->client, .batch_shards = e->batch_shards};
     const fgi_dot_attr *attr = node->attr;
+    fgi_shard_kind kind[2], out;
     view a, b;
     return is_matmul(&of) && view_of(attr, 0, &node->in[0]->type, &a) &&
            view_of(attr, 1, &node->in[1]->type, &b) && a.batch == 1 && a.inner > 0 &&
-           strcmp(kernel_of(e, &a, &b, node->in[0]->type.dtype == FG_BF16), FGI_KERNEL_MATMUL) == 0;
+           kinds_of(&of, &a, &b, kind, &out) && (has_one_device(e) || out == FGI_BY_ROWS) &&
+           strcmp(kernel_of_part(&of, kind), FGI_KERNEL_MATMUL) == 0;
 }
 
 /* The vector that the node repeats in each row; the node itself if it is in memory anyway, because
@@ -203,7 +218,7 @@ static bool is_sum_of(const fgi_emit *e, sum *out)
 {
     const fgi_node *node = e->node;
     *out = (sum){.is_relu = node->op == &fgi_relu_op};
-    if (!fgi_client_has_kernels(e->client) || !has_one_device(e))
+    if (!fgi_client_has_kernels(e->client))
         return false;
     if (out->is_relu && !fgi_emit_has_one_reader(e, node->in[0]->first))
         return false;
@@ -216,23 +231,35 @@ static bool is_sum(const fgi_emit *e)
     return is_sum_of(e, &s);
 }
 
+static void call_sum(fgi_emit *e, const fgi_value *in, fgi_value *y)
+{
+    const fgi_node *node = e->node;
+    sum s;
+    if (!is_sum_of(e, &s))
+        return;
+    e->node = s.dot;
+    put_call(e, s.dot->attr, s.is_relu, 2 + s.count, in, y);
+    e->node = node;
+}
+
 /* The calls of its parts are left to the compiler, which removes them. */
 static void emit_sum(fgi_emit *e)
 {
     sum s;
-    fgi_value in[2 + FGI_KERNEL_MATMUL_TERMS];
-    const fgi_node *node = e->node;
+    fgi_value in[2 + FGI_KERNEL_MATMUL_TERMS], y;
+    fgi_shard_kind kind[2 + FGI_KERNEL_MATMUL_TERMS];
+    static const fgi_shard_kind by_rows = FGI_BY_ROWS;
     if (!is_sum_of(e, &s))
         return;
     for (int i = 0; i < 2 + s.count; i++) {
         const fgi_node *from = i < 2 ? s.dot->in[i]->first : s.term[i - 2];
         in[i] = (fgi_value){e->value[from->id], from->type};
+        kind[i] = i == 1 || (i > 1 && from->type.rank == 1) ? FGI_WHOLE : FGI_BY_ROWS;
     }
     if (e->b.location.op != NULL)
         e->b.location = (fgi_location){s.dot->scope, s.dot->op->name, s.dot->file, s.dot->line};
-    e->node = s.dot;
-    const fgi_value y = put_call(e, s.dot->attr, s.is_relu, 2 + s.count, in, &node->type);
-    e->node = node;
+    const fgi_shard_call call = {2 + s.count, 1, in, kind, &e->node->type, &by_rows};
+    fgi_emit_each_shard(e, &call, call_sum, &y);
     fgi_emit_become(e, y);
 }
 

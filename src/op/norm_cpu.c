@@ -66,20 +66,35 @@ static bool backward_rows(fgi_infer *c)
     return c->in_rows[X] == NULL || fgi_rows_of_result(c, DX, c->in_rows[X]);
 }
 
-static void emit(fgi_emit *e)
+/* For the rows of a device; with memory for the sums of the gradients of weight and bias. */
+static void call_kernel(fgi_emit *e, const fgi_value *in, fgi_value *out)
 {
     const fgi_node *node = e->node;
     const bool is_forward = node->arity == FORWARD, is_plain = !is_rms(node->attr);
-    const int count = is_forward ? FORWARD_OUT : BACKWARD_OUT;
-    fgi_value in[BACKWARD], out[BACKWARD_OUT];
-    for (int i = 0; i < node->arity; i++)
-        in[i] = fgi_emit_in(e, i);
+    const int count = is_forward ? FORWARD_OUT : MEMORY;
+    fgi_value all[BACKWARD_OUT];
     for (int i = 0; i < count; i++)
-        out[i] = fgi_emit_result_at(e, i);
+        all[i] = out[i] = fgi_build_value(&e->b, &out[i].type);
+    if (!is_forward)
+        all[MEMORY] = fgi_build_value(&e->b, &node->results->type[MEMORY]);
     const char *kernel = is_forward ? is_plain ? FGI_KERNEL_LAYER_NORM : FGI_KERNEL_RMS_NORM
                          : is_plain ? FGI_KERNEL_LAYER_NORM_DX
                                     : FGI_KERNEL_RMS_NORM_DX;
-    fgi_emit_kernel(e, &(fgi_kernel_call){kernel, node->arity, count, in, out, 0, NULL});
+    fgi_emit_kernel(e, &(fgi_kernel_call){kernel, node->arity, is_forward ? count : BACKWARD_OUT,
+                                          in, all, 0, NULL});
+}
+
+static void emit(fgi_emit *e)
+{
+    static const fgi_shard_kind forward[] = {FGI_BY_ROWS, FGI_WHOLE, FGI_WHOLE, FGI_WHOLE};
+    static const fgi_shard_kind backward[] = {FGI_BY_ROWS, FGI_WHOLE, FGI_BY_ROWS, FGI_BY_ROWS,
+                                              FGI_BY_ROWS};
+    static const fgi_shard_kind by_rows[] = {FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS};
+    static const fgi_shard_kind gradients[] = {FGI_BY_ROWS, FGI_SUM_OF_PARTS, FGI_SUM_OF_PARTS};
+    if (e->node->arity == FORWARD)
+        fgi_emit_node_of_shards(e, forward, FORWARD_OUT, by_rows, call_kernel);
+    else
+        fgi_emit_node_of_shards(e, backward, MEMORY, gradients, call_kernel);
 }
 
 /* The derivatives of dx, dweight and dbias by x, weight and dy: of those of the plain form. */
@@ -160,7 +175,7 @@ static bool is_large(const fg_tensor *in, int count)
     (void)count;
     return (type->dtype == FG_F32 || type->dtype == FG_BF16) &&
            fg_type_count(type) >= LEAST_ELEMENTS && fgi_client_has_kernels(client) &&
-           fg_client_info_of(client)->device_count == 1;
+           fgi_client_has_shards(client, type->rank > 1 ? type->dim[0] : 1);
 }
 
 static fg_tensor call(const fg_tensor *in, int count, int64_t is_rms)

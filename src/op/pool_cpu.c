@@ -15,6 +15,7 @@
 
 #include "hlo/mlir.h"
 #include "kernel/kernel.h"
+#include "op/kernel_call.h"
 #include "op/lowerings.h"
 
 /* Elements below which the backend is as fast. */
@@ -175,19 +176,23 @@ static bool is_large(const fgi_emit *e)
     const fg_type *x = &e->node->in[FGI_POOL_X]->type;
     return (x->dtype == FG_F32 || x->dtype == FG_BF16) && x->dim[3] >= LEAST_CHANNELS &&
            fg_type_count(x) >= LEAST_ELEMENTS && fgi_client_has_kernels(e->client) &&
-           fg_client_info_of(e->client)->device_count == 1;
+           fgi_client_has_shards(e->client, x->dim[0]);
+}
+
+static void call_kernel(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    const fgi_pool_attr *attr = e->node->attr;
+    const fgi_kernel_pool_numbers n = {0, attr->size, attr->stride, {attr->low[0], attr->low[1]}};
+    const bool is_dx = e->node->op == &fgi_max_pool_dx;
+    *out = fgi_build_value(&e->b, &out->type);
+    fgi_emit_kernel(e, &(fgi_kernel_call){is_dx ? FGI_KERNEL_MAX_POOL_DX : FGI_KERNEL_MAX_POOL,
+                                          e->node->arity, 1, in, out, sizeof n, &n});
 }
 
 static void emit_kernel(fgi_emit *e)
 {
-    const fgi_pool_attr *attr = e->node->attr;
-    fgi_buf text = {0};
-    fgi_buf_printf(&text,
-                   "call_target_name = \"%s\", api_version = 4 : i32, backend_config = {%s = "
-                   "array<i64: 0, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ">}",
-                   e->node->op == &fgi_max_pool_op ? FGI_KERNEL_MAX_POOL : FGI_KERNEL_MAX_POOL_DX,
-                   FGI_KERNEL_NUMBERS, attr->size, attr->stride, attr->low[0], attr->low[1]);
-    fgi_emit_text(e, "custom_call", &text);
+    static const fgi_shard_kind by_rows[] = {FGI_BY_ROWS, FGI_BY_ROWS, FGI_BY_ROWS};
+    fgi_emit_node_of_shards(e, by_rows, 1, by_rows, call_kernel);
 }
 
 #define KERNEL .platform = FGI_CPU, .rule = "pool-kernel", .applies = is_large, .emit = emit_kernel

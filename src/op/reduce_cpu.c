@@ -120,20 +120,29 @@ static bool is_widened(const fgi_emit *e)
     const fgi_reduce_attr *attr = e->node->attr;
     return in->op == &fgi_cast_op && in->region == e->node->region &&
            in->in[0]->type.dtype == FG_BF16 && in->type.dtype == FG_F32 &&
-           fgi_client_has_kernels(e->client) && fg_client_info_of(e->client)->device_count == 1 &&
+           fgi_client_has_kernels(e->client) && fgi_client_has_shards(e->client, in->type.dim[0]) &&
            attr->count == in->type.rank - 1 && is_leading(e);
+}
+
+static void call_columns(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    const int64_t columns = in->type.dim[in->type.rank - 1];
+    const int64_t memory =
+        fgi_kernel_column_sums_memory(fg_type_count(&in->type) / columns, columns);
+    *out = fgi_build_value(&e->b, &out->type);
+    const fgi_value all[] = {*out, fgi_build_value(&e->b, &(fg_type){FG_F32, 1, {memory}})};
+    fgi_emit_kernel(e, &(fgi_kernel_call){FGI_KERNEL_COLUMN_SUMS, 1, 2, in, all, 0, NULL});
 }
 
 static void emit_columns(fgi_emit *e)
 {
+    static const fgi_shard_kind by_rows = FGI_BY_ROWS, sum = FGI_SUM_OF_PARTS;
     const fgi_node *from = e->node->in[0]->first->in[0]->first;
     const fgi_value x = {e->value[from->id], from->type};
-    const int64_t columns = from->type.dim[from->type.rank - 1];
-    const int64_t memory =
-        fgi_kernel_column_sums_memory(fg_type_count(&from->type) / columns, columns);
-    const fgi_value out[] = {fgi_emit_result(e),
-                             fgi_build_value(&e->b, &(fg_type){FG_F32, 1, {memory}})};
-    fgi_emit_kernel(e, &(fgi_kernel_call){FGI_KERNEL_COLUMN_SUMS, 1, 2, &x, out, 0, NULL});
+    const fgi_shard_call call = {1, 1, &x, &by_rows, &e->node->type, &sum};
+    fgi_value y;
+    fgi_emit_each_shard(e, &call, call_columns, &y);
+    fgi_emit_become(e, y);
 }
 
 const fgi_lowering fgi_sum_columns_cpu = {.op = &fgi_sum_op,

@@ -7,14 +7,15 @@
 #include "hlo/mlir.h"
 #include "trace/trace.h"
 
-bool fgi_emit_has_shards(const fgi_emit *e, int64_t rows)
+bool fgi_client_has_shards(const fg_client *client, int64_t rows)
 {
-    const int devices = e->client != NULL ? fg_client_info_of(e->client)->device_count : 1;
-    return devices == e->batch_shards && rows % devices == 0;
+    const int devices = client != NULL ? fg_client_info_of(client)->device_count : 1;
+    return devices == 1 ||
+           (devices == fgi_client_mesh(client)->batch_shards && rows % devices == 0);
 }
 
 static void put_shardings(const fgi_emit *e, const char *name, int count, const fgi_value *value,
-                          const bool *has_rows)
+                          const fgi_shard_kind *kind)
 {
     fgi_buf *out = e->b.out;
     fgi_buf_printf(out, "%s = #sdy.sharding_per_value<[", name);
@@ -23,7 +24,7 @@ static void put_shardings(const fgi_emit *e, const char *name, int count, const 
         for (int d = 0; d < value[i].type.rank; d++) {
             fgi_buf_puts(out, d == 0 ? "" : ", ");
             fgi_emit_axes(e->node->trace, out,
-                          d == 0 && has_rows[i] ? fgi_client_mesh(e->client)->batch : 0);
+                          d == 0 && kind[i] != FGI_WHOLE ? fgi_client_mesh(e->client)->batch : 0);
         }
         fgi_buf_puts(out, "]>");
     }
@@ -38,13 +39,10 @@ static void put_types(fgi_buf *out, int count, const fgi_value *value)
     }
 }
 
-/* The part of a device. */
-static fgi_value part_of(fgi_emit *e, const fgi_value *value, bool has_rows)
+static void put_names(fgi_buf *out, int count, const fgi_value *value)
 {
-    fg_type type = value->type;
-    if (has_rows)
-        type.dim[0] /= e->batch_shards;
-    return fgi_build_value(&e->b, &type);
+    for (int i = 0; i < count; i++)
+        fgi_buf_printf(out, "%s%%%" PRIu32, i == 0 ? "" : ", ", value[i].id);
 }
 
 static void put_arguments(fgi_buf *out, int count, const fgi_value *value)
@@ -57,56 +55,118 @@ static void put_arguments(fgi_buf *out, int count, const fgi_value *value)
     fgi_buf_puts(out, "):\n");
 }
 
-/* The computation on several devices; `part` is the type of a device's result. */
-static fgi_value emit_parts(fgi_emit *e, const fgi_shard_call *call, const fg_type *part,
-                            fgi_shard_body body)
+static fg_type rows_of_device(const fgi_emit *e, fg_type type)
 {
-    static const bool has_rows = true;
-    fgi_value in[FGI_MAX_INPUTS];
-    fgi_buf *out = e->b.out;
-    const int count = call->in_count;
-    const fgi_value result = fgi_build_value(&e->b, &call->result);
-    fgi_buf_printf(out, "    %%%" PRIu32 " = \"sdy.manual_computation\"(", result.id);
-    for (int i = 0; i < count; i++)
-        fgi_buf_printf(out, "%s%%%" PRIu32, i == 0 ? "" : ", ", call->in[i].id);
-    fgi_buf_puts(out, ") <{");
-    put_shardings(e, "in_shardings", count, call->in, call->has_rows);
-    put_shardings(e, "out_shardings", 1, &result, &has_rows);
-    fgi_buf_puts(out, "manual_axes = #sdy<manual_axes");
-    fgi_emit_axes(e->node->trace, out, fgi_client_mesh(e->client)->batch);
-    fgi_buf_puts(out, ">}> ({\n");
-    for (int i = 0; i < count; i++)
-        in[i] = part_of(e, &call->in[i], call->has_rows[i]);
-    put_arguments(out, count, in);
-    const fg_type share = part_of(e, &result, true).type;
-    fgi_value inner = body(e, in, part);
-    if (part->rank != share.rank)
-        inner = fgi_build_reshape(&e->b, inner, share.rank, share.dim);
-    fgi_buf_printf(out, "      \"sdy.return\"(%%%" PRIu32 ") : (", inner.id);
-    put_types(out, 1, &inner);
-    fgi_buf_puts(out, ") -> ()\n    }) : (");
-    put_types(out, count, call->in);
-    fgi_buf_puts(out, ") -> ");
-    put_types(out, 1, &result);
-    fgi_build_end(&e->b);
-    return result;
+    type.dim[0] /= e->batch_shards;
+    return type;
 }
 
-fgi_value fgi_emit_each_shard(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body)
+/* A device's part of a result; of a sum, its summand. */
+static fg_type part_of(const fgi_emit *e, const fgi_shard_call *call, int i)
 {
-    fgi_shard_call all = *call;
-    fg_type part = call->result;
-    if (e->batch_shards == 1)
-        return body(e, call->in, &part);
-    if (!call->is_sum) {
-        part.dim[0] /= e->batch_shards;
-        return emit_parts(e, call, &part, body);
+    fg_type type = call->out[i];
+    if (call->out_kind[i] == FGI_BY_ROWS)
+        return rows_of_device(e, type);
+    type.dtype = type.dtype == FG_BF16 || type.dtype == FG_F16 ? FG_F32 : type.dtype;
+    return type;
+}
+
+/* What all devices return: of a sum, the summands as rows. */
+static fg_type returned(const fgi_emit *e, const fgi_shard_call *call, int i)
+{
+    const fg_type part = part_of(e, call, i);
+    if (call->out_kind[i] == FGI_BY_ROWS)
+        return call->out[i];
+    fg_type all = {.dtype = part.dtype, .rank = part.rank + 1, .dim = {e->batch_shards}};
+    for (int k = 0; k < part.rank; k++)
+        all.dim[k + 1] = part.dim[k];
+    return all;
+}
+
+/* The computation of a device. */
+static void put_body(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body)
+{
+    fgi_value in[FGI_MAX_INPUTS], out[FGI_MAX_INPUTS];
+    for (int i = 0; i < call->in_count; i++) {
+        const fg_type whole = call->in[i].type;
+        const fg_type type = call->in_kind[i] == FGI_WHOLE ? whole : rows_of_device(e, whole);
+        in[i] = fgi_build_value(&e->b, &type);
     }
-    part.dtype = (part.dtype == FG_BF16 || part.dtype == FG_F16) ? FG_F32 : part.dtype;
-    all.result = (fg_type){.dtype = part.dtype, .rank = part.rank + 1, .dim = {e->batch_shards}};
-    for (int i = 0; i < part.rank; i++)
-        all.result.dim[i + 1] = part.dim[i];
-    const fgi_value parts = emit_parts(e, &all, &part, body);
-    const fgi_value sum = fgi_build_sum(&e->b, parts, 1, (const int64_t[]){0});
-    return fgi_build_convert(&e->b, sum, call->result.dtype);
+    put_arguments(e->b.out, call->in_count, in);
+    for (int i = 0; i < call->out_count; i++)
+        out[i].type = part_of(e, call, i);
+    body(e, in, out);
+    for (int i = 0; i < call->out_count; i++)
+        if (call->out_kind[i] != FGI_BY_ROWS) {
+            const fg_type row = rows_of_device(e, returned(e, call, i));
+            out[i] = fgi_build_reshape(&e->b, out[i], row.rank, row.dim);
+        }
+    fgi_buf_puts(e->b.out, "      \"sdy.return\"(");
+    put_names(e->b.out, call->out_count, out);
+    fgi_buf_puts(e->b.out, ") : (");
+    put_types(e->b.out, call->out_count, out);
+    fgi_buf_puts(e->b.out, ") -> ()\n");
+}
+
+/* The computation on several devices. */
+static void emit_parts(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body, fgi_value *out)
+{
+    fgi_buf *text = e->b.out;
+    for (int i = 0; i < call->out_count; i++) {
+        const fg_type type = returned(e, call, i);
+        out[i] = fgi_build_value(&e->b, &type);
+    }
+    fgi_buf_puts(text, "    ");
+    put_names(text, call->out_count, out);
+    fgi_buf_puts(text, " = \"sdy.manual_computation\"(");
+    put_names(text, call->in_count, call->in);
+    fgi_buf_puts(text, ") <{");
+    put_shardings(e, "in_shardings", call->in_count, call->in, call->in_kind);
+    put_shardings(e, "out_shardings", call->out_count, out, call->out_kind);
+    fgi_buf_puts(text, "manual_axes = #sdy<manual_axes");
+    fgi_emit_axes(e->node->trace, text, fgi_client_mesh(e->client)->batch);
+    fgi_buf_puts(text, ">}> ({\n");
+    put_body(e, call, body);
+    fgi_buf_puts(text, "    }) : (");
+    put_types(text, call->in_count, call->in);
+    fgi_buf_puts(text, call->out_count == 1 ? ") -> " : ") -> (");
+    put_types(text, call->out_count, out);
+    fgi_buf_puts(text, call->out_count == 1 ? "" : ")");
+    fgi_build_end(&e->b);
+}
+
+void fgi_emit_each_shard(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body,
+                         fgi_value *out)
+{
+    for (int i = 0; i < call->out_count && e->batch_shards == 1; i++)
+        out[i].type = call->out[i];
+    if (e->batch_shards == 1) {
+        body(e, call->in, out);
+        return;
+    }
+    emit_parts(e, call, body, out);
+    for (int i = 0; i < call->out_count; i++)
+        if (call->out_kind[i] != FGI_BY_ROWS) {
+            const fgi_value sum = fgi_build_sum(&e->b, out[i], 1, (const int64_t[]){0});
+            out[i] = fgi_build_convert(&e->b, sum, call->out[i].dtype);
+        }
+}
+
+void fgi_emit_node_of_shards(fgi_emit *e, const fgi_shard_kind *in_kind, int out_count,
+                             const fgi_shard_kind *out_kind, fgi_shard_body body)
+{
+    const fgi_node *node = e->node;
+    fgi_value in[FGI_MAX_INPUTS], out[FGI_MAX_INPUTS];
+    fg_type type[FGI_MAX_INPUTS];
+    for (int i = 0; i < node->arity; i++)
+        in[i] = fgi_emit_in(e, i);
+    for (int i = 0; i < out_count; i++)
+        type[i] = node->results != NULL ? fgi_emit_result_at(e, i).type : node->type;
+    const fgi_shard_call call = {node->arity, out_count, in, in_kind, type, out_kind};
+    fgi_emit_each_shard(e, &call, body, out);
+    for (int i = 0; i < out_count; i++)
+        if (node->results != NULL)
+            fgi_emit_become_at(e, i, out[i]);
+        else
+            fgi_emit_become(e, out[i]);
 }

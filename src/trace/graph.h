@@ -158,20 +158,29 @@ int64_t fgi_emit_call(fgi_emit *e);
 /* {"data"}: the axes of a dimension, without those of size 1. */
 void fgi_emit_axes(const fg_trace *trace, fgi_buf *out, fgi_axis_set axes);
 
-/* each_shard.c: a computation that each device does with its part of the operands' rows, and whose
- * result's rows are those of all devices, or their sum. On one device: the body alone. Only for
- * rows that fgi_emit_has_shards: a multiple of the devices, which shard nothing else. */
+/* How the devices share an operand or a result: each has all of it, or its rows of the first
+ * dimension; a result may also be the sum over the devices, of f32. */
+typedef enum fgi_shard_kind { FGI_WHOLE, FGI_BY_ROWS, FGI_SUM_OF_PARTS } fgi_shard_kind;
+
+/* each_shard.c: a computation that each device does with its part of the operands. On one device:
+ * the body alone. Only for rows that fgi_client_has_shards: a multiple of the devices, which shard
+ * nothing else. */
 typedef struct fgi_shard_call {
-    int in_count;
+    int in_count, out_count;
     const fgi_value *in;
-    const bool *has_rows; /* by operand; the others are whole on each device */
-    fg_type result;
-    bool is_sum; /* the result, in all rows, is the sum over the devices, of f32 */
+    const fgi_shard_kind *in_kind;  /* not a sum */
+    const fg_type *out;             /* of all devices */
+    const fgi_shard_kind *out_kind; /* not whole */
 } fgi_shard_call;
-/* Emits the computation for a device; `result` is the type of its part. */
-typedef fgi_value (*fgi_shard_body)(fgi_emit *e, const fgi_value *in, const fg_type *result);
-bool fgi_emit_has_shards(const fgi_emit *e, int64_t rows);
-fgi_value fgi_emit_each_shard(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body);
+/* Emits the computation of a device: out[i] has the type of its part, and gets a value. */
+typedef void (*fgi_shard_body)(fgi_emit *e, const fgi_value *in, fgi_value *out);
+bool fgi_client_has_shards(const fg_client *client, int64_t rows);
+/* out[i]: of the types of call->out. */
+void fgi_emit_each_shard(fgi_emit *e, const fgi_shard_call *call, fgi_shard_body body,
+                         fgi_value *out);
+/* The same of the node's inputs, for the first out_count of its results. */
+void fgi_emit_node_of_shards(fgi_emit *e, const fgi_shard_kind *in_kind, int out_count,
+                             const fgi_shard_kind *out_kind, fgi_shard_body body);
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 

@@ -498,6 +498,7 @@ static void forms_on_two_devices(void **state)
         WINOGRAD("in bf16", FG_BF16, 1e-2, SIZE(2, 9, 11, 32), SIZE(3, 3, 32, 32), .pad = 1),
         POOL("pooling", X(2, 9, 8, 3), .size = 3, .stride = 2, .pad = 1),
         POOL("pooling in stages", X(4, 17, 14, 2), .size = 7, .stride = 3, .pad = 3),
+        POOL("pooling by a kernel", X(4, 31, 28, 16), .size = 2),
     };
     fg_error err = {0};
     fg_client *two = NULL;

@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <stdlib.h>
+
 #include "kernel/kernel.h"
 #include "lowering_check.h"
 #include "nn/layer.h"
@@ -35,6 +37,8 @@ static size_t linear(const lowering_problem *p, const fg_tensor *in, fg_tensor *
     (void)p;
     out[0] = fg_relu(fg_matmul(in[0], in[1]));
     fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
+    for (int i = 0; i < 3; i++)
+        out[i] = fg_cast(out[i], FG_F32);
     return 3;
 }
 
@@ -458,6 +462,74 @@ static void batch_norm_by_kernels(void **state)
     check_rows(rows, sizeof rows / sizeof rows[0], same, sizeof same / sizeof same[0]);
 }
 
+/* ---- several devices ------------------------------------------------------------------------- */
+
+/* One matmul with all terms, layer norm, GELU and the gradients of a sum of their results. */
+static size_t block(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor x = fg_sin(in[0]), weight = fg_cos(in[1]);
+    const fg_tensor bias =
+        fg_reshape(fg_max(weight, 1, (const int[]){0}), FG_DIMS(p->in[1].dim[1]));
+    const fg_tensor eps = fg_full(fg_tensor_trace(x), FG_F32, 1e-5, FG_SCALAR);
+    const fg_tensor wrt[] = {x, weight};
+    fg_tensor y, d[2];
+    fgi_compose(&fgi_layer_norm_op, (const fg_tensor[]){x, eps, bias, bias}, FGI_NORM_WEIGHT + 2,
+                &y);
+    y = fg_add(fg_add(fg_matmul(y, weight), bias), x);
+    y = fg_gelu(y);
+    fg_grad(fg_sum(fg_square(y), 0, NULL), wrt, 2, d);
+    out[0] = y;
+    out[1] = d[0];
+    out[2] = d[1];
+    return 3;
+}
+
+/* The devices call the kernels with their rows. */
+static void kernels_on_two_devices(void **state)
+{
+    static const struct {
+        lowering_problem problem;
+        const char *kernels[4];
+    } rows[] = {
+        {ATTENTION("causal", 1, {FG_F32, 4, {2, 50, 4, 24}}, {FG_F32, 4, {2, 50, 4, 24}}),
+         {FGI_KERNEL_ATTENTION, FGI_KERNEL_ATTENTION_DX}},
+        {PACKED("packed", packed_attention, {FG_F32, 3, {2, 50, 288}}, {FG_F32, 3, {4, 4, 24}}),
+         {FGI_KERNEL_ATTENTION_PACKED, FGI_KERNEL_ATTENTION_PACKED_DX}},
+        {ADD_UP("sum", {FG_BF16, 3, {8, 160, 33}}), {FGI_KERNEL_COLUMN_SUMS}},
+        /* enough multiplications for oneDNN on one device, too few on each of two */
+        {{.name = "columns that tiles do not fit",
+          .in = {{FG_BF16, 2, {64, 64}}, {FG_BF16, 2, {64, 1000}}},
+          .in_count = 2,
+          .write = linear,
+          .tolerance = 1e-2},
+         {NULL}},
+        {{.name = "block",
+          .in = {{FG_F32, 2, {400, 128}}, {FG_F32, 2, {128, 128}}},
+          .in_count = 2,
+          .write = block,
+          .tolerance = 1e-5},
+         {FGI_KERNEL_MATMUL, FGI_KERNEL_LAYER_NORM, FGI_KERNEL_LAYER_NORM_DX, FGI_KERNEL_GELU}},
+    };
+    fg_error err = {0};
+    fg_client *two = NULL;
+    (void)state;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("")},
+        &two, &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const lowering_problem *p = &rows[i].problem;
+        char *text;
+        size_t size;
+        lowering_compare(p, &(lowering_form){two, NULL}, &(lowering_form){lowering_client, NULL});
+        free(lowering_run(p, &(lowering_form){two, NULL}, &size, &text));
+        for (int k = 0; k < 4 && rows[i].kernels[k] != NULL; k++)
+            if (strstr(text, rows[i].kernels[k]) == NULL)
+                fail_msg("%s: %s is not called", p->name, rows[i].kernels[k]);
+        fg_free(text);
+    }
+    fg_client_close(two);
+}
+
 /* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
@@ -475,6 +547,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_by_kernels),
     cmocka_unit_test(norms_by_kernels),
     cmocka_unit_test(batch_norm_by_kernels),
+    cmocka_unit_test(kernels_on_two_devices),
     cmocka_unit_test(forms_are_as_they_were),
 };
 
