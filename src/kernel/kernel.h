@@ -55,21 +55,24 @@ typedef struct fgi_kernel_attention_numbers {
  * f32[C], bias f32[C], eps f32[]) -> (y, mean f32[rows], rstd f32[rows]), mean 0 for RMS norm;
  * (x, weight, mean, rstd, dy) -> (dx, dweight f32[C], dbias f32[C], f32[chunks, 2, C]): memory for
  * the sums over each chunk of the rows, which are added up in order. */
-#define FGI_KERNEL_LAYER_NORM         FGI_KERNEL_PREFIX "layer_norm.1"
-#define FGI_KERNEL_LAYER_NORM_DX      FGI_KERNEL_PREFIX "layer_norm_dx.1"
-#define FGI_KERNEL_RMS_NORM           FGI_KERNEL_PREFIX "rms_norm.1"
-#define FGI_KERNEL_RMS_NORM_DX        FGI_KERNEL_PREFIX "rms_norm_dx.1"
+#define FGI_KERNEL_LAYER_NORM           FGI_KERNEL_PREFIX "layer_norm.1"
+#define FGI_KERNEL_LAYER_NORM_DX        FGI_KERNEL_PREFIX "layer_norm_dx.1"
+#define FGI_KERNEL_RMS_NORM             FGI_KERNEL_PREFIX "rms_norm.1"
+#define FGI_KERNEL_RMS_NORM_DX          FGI_KERNEL_PREFIX "rms_norm_dx.1"
 /* Batch normalization in training, alone or with a relu, of x T[..., C] with at least 16 channels:
  * (x, n f32[]) -> mean, biased variance f32[C], of the first n rows, the others are padding; the
  * operands below, and optionally a tensor to add before the relu -> y; the operands and dy, the
- * derivative by y, 0 in padding rows -> dx, dweight, dbias, with those through the statistics.
- * Tensors of the shape of x are f32 or bf16. Statistics and gradients have another result, f32:
- * memory for the call. */
-#define FGI_KERNEL_BATCH_STATISTICS   FGI_KERNEL_PREFIX "batch_statistics.1"
-#define FGI_KERNEL_BATCH_NORM         FGI_KERNEL_PREFIX "batch_norm.1"
-#define FGI_KERNEL_BATCH_NORM_RELU    FGI_KERNEL_PREFIX "batch_norm_relu.1"
-#define FGI_KERNEL_BATCH_NORM_DX      FGI_KERNEL_PREFIX "batch_norm_dx.1"
-#define FGI_KERNEL_BATCH_NORM_RELU_DX FGI_KERNEL_PREFIX "batch_norm_relu_dx.1"
+ * derivative by y, 0 in padding rows -> dweight, dbias f32[C]; all of these and m f32[], the rows
+ * that the statistics are of -> dx, with what passes through the statistics. x may be a part of
+ * these rows; dweight and dbias are then the sums over all parts. Tensors of the shape of x are f32
+ * or bf16. Statistics and gradients have another result, f32: memory for the call. */
+#define FGI_KERNEL_BATCH_STATISTICS     FGI_KERNEL_PREFIX "batch_statistics.1"
+#define FGI_KERNEL_BATCH_NORM           FGI_KERNEL_PREFIX "batch_norm.1"
+#define FGI_KERNEL_BATCH_NORM_RELU      FGI_KERNEL_PREFIX "batch_norm_relu.1"
+#define FGI_KERNEL_BATCH_NORM_SUMS      FGI_KERNEL_PREFIX "batch_norm_sums.1"
+#define FGI_KERNEL_BATCH_NORM_RELU_SUMS FGI_KERNEL_PREFIX "batch_norm_relu_sums.1"
+#define FGI_KERNEL_BATCH_NORM_DX        FGI_KERNEL_PREFIX "batch_norm_dx.2"
+#define FGI_KERNEL_BATCH_NORM_RELU_DX   FGI_KERNEL_PREFIX "batch_norm_relu_dx.2"
 enum {
     FGI_KERNEL_NORM_X,
     FGI_KERNEL_NORM_WEIGHT, /* f32[C], like the next three */
@@ -77,13 +80,18 @@ enum {
     FGI_KERNEL_NORM_MEAN,
     FGI_KERNEL_NORM_RSTD,  /* 1 / sqrt(variance + eps) */
     FGI_KERNEL_NORM_COUNT, /* n */
-    FGI_KERNEL_NORM_IN
+    FGI_KERNEL_NORM_IN,
+    FGI_KERNEL_NORM_DY = FGI_KERNEL_NORM_IN,
+    FGI_KERNEL_NORM_SUMS_IN,
+    FGI_KERNEL_NORM_DWEIGHT = FGI_KERNEL_NORM_SUMS_IN,
+    FGI_KERNEL_NORM_DBIAS,
+    FGI_KERNEL_NORM_ALL, /* m */
+    FGI_KERNEL_NORM_DX_IN
 };
 /* The size of that memory, for C channels and this number of rows. */
 int64_t fgi_kernel_batch_norm_memory(int64_t rows, int64_t channels);
 
-/* Maxima over windows of images [N, H, W, C], f32 or bf16, with at least 16 channels: x -> y; the
- * gradient (x, y, dy) -> dx, of the first maximum in row-major order. FGI_KERNEL_NUMBERS: those of
+/* Maxima over windows of images [N, H, W, C], f32 or bf16: x -> y; the gradient (x, y, dy) -> dx, of the first maximum in row-major order. FGI_KERNEL_NUMBERS: those of
  * the struct. */
 #define FGI_KERNEL_MAX_POOL    FGI_KERNEL_PREFIX "max_pool.1"
 #define FGI_KERNEL_MAX_POOL_DX FGI_KERNEL_PREFIX "max_pool_dx.1"
@@ -223,6 +231,8 @@ void *fgi_kernel_rms_norm_dx(fgi_ffi_call *call);
 void *fgi_kernel_batch_statistics(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_relu(fgi_ffi_call *call);
+void *fgi_kernel_batch_norm_sums(fgi_ffi_call *call);
+void *fgi_kernel_batch_norm_relu_sums(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_dx(fgi_ffi_call *call);
 void *fgi_kernel_batch_norm_relu_dx(fgi_ffi_call *call);
 void *fgi_kernel_max_pool(fgi_ffi_call *call);

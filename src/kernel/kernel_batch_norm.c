@@ -18,8 +18,9 @@
 enum { MOST_TASKS = 64, LEAST = 1 << 15, BLOCK = 1 << 13, LEAST_ROWS = 16, MOST_THREADS = 64 };
 
 /* Sums of a task: mean and sum of squared distances, or the two sums of the gradient; in each pair,
- * those of its current block follow. */
+ * those of its current block follow. In the gradient of x, factors in the place of the first task's. */
 enum { FIRST, SECOND, BLOCK_FIRST, BLOCK_SECOND, SUMS };
+enum { SCALE = BLOCK_FIRST };
 
 /* A tensor of the call; NULL: none. */
 typedef struct numbers {
@@ -32,9 +33,10 @@ typedef struct problem {
     const float *mean, *rstd, *weight, *bias;
     float *by_task;                /* [tasks, SUMS, vectors, FGI_WIDE] */
     float *first, *second;         /* results: mean and variance, or dbias and dweight */
+    const float *dbias, *dweight;  /* of all parts */
     int64_t rows, valid, channels; /* valid: the first rows, without padding */
     int64_t vectors, tasks;
-    float count; /* valid */
+    float all; /* valid rows of all parts */
     bool is_relu;
 } problem;
 
@@ -135,6 +137,7 @@ INLINED void measure(const problem *p, int64_t task)
 /* mean and variance, of all tasks */
 INLINED void finish_measuring(const problem *p)
 {
+    const float count = (float)(p->valid > 0 ? p->valid : 1);
     for (int64_t v = 0; v < p->vectors; v++) {
         fgi_wide mean = {0}, squares = {0};
         for (int64_t task = 0; task < p->tasks; task++) {
@@ -144,7 +147,7 @@ INLINED void finish_measuring(const problem *p)
                      &sums_of(p, task, SECOND)[v], (float)(end - first));
         }
         *(fgi_wide *)(void *)(p->first + channel_of(p, v)) = mean;
-        *(fgi_wide *)(void *)(p->second + channel_of(p, v)) = squares / p->count;
+        *(fgi_wide *)(void *)(p->second + channel_of(p, v)) = squares / count;
     }
 }
 
@@ -239,23 +242,30 @@ INLINED void add_up(const problem *p, int64_t task)
         add_block(p, task, row, row + step < end ? row + step : end);
 }
 
-/* dbias and dweight. The sums of the first task become the factors of differentiate(). */
+/* dbias and dweight */
 INLINED void finish_adding(const problem *p)
 {
     for (int64_t v = 0; v < p->vectors; v++) {
         const int64_t channel = channel_of(p, v);
-        const fgi_wide rstd = *vector_at(p->rstd, channel);
         fgi_wide sum = {0}, product = {0};
         for (int64_t task = 0; task < p->tasks; task++) {
             sum += sums_of(p, task, FIRST)[v];
             product += sums_of(p, task, SECOND)[v];
         }
-        product *= rstd;
         *(fgi_wide *)(void *)(p->first + channel) = sum;
-        *(fgi_wide *)(void *)(p->second + channel) = product;
-        sums_of(p, 0, FIRST)[v] = sum / p->count;
-        sums_of(p, 0, SECOND)[v] = product * rstd / p->count;
-        sums_of(p, 0, BLOCK_FIRST)[v] = rstd * *vector_at(p->weight, channel);
+        *(fgi_wide *)(void *)(p->second + channel) = product * *vector_at(p->rstd, channel);
+    }
+}
+
+/* The factors of differentiate(). */
+INLINED void prepare(const problem *p)
+{
+    for (int64_t v = 0; v < p->vectors; v++) {
+        const int64_t channel = channel_of(p, v);
+        const fgi_wide rstd = *vector_at(p->rstd, channel);
+        sums_of(p, 0, FIRST)[v] = *vector_at(p->dbias, channel) / p->all;
+        sums_of(p, 0, SECOND)[v] = *vector_at(p->dweight, channel) * rstd / p->all;
+        sums_of(p, 0, SCALE)[v] = rstd * *vector_at(p->weight, channel);
     }
 }
 
@@ -263,7 +273,7 @@ INLINED void finish_adding(const problem *p)
 INLINED void differentiate(const problem *p, int64_t task)
 {
     const fgi_wide *sum = sums_of(p, 0, FIRST), *product = sums_of(p, 0, SECOND);
-    const fgi_wide *scale = sums_of(p, 0, BLOCK_FIRST);
+    const fgi_wide *scale = sums_of(p, 0, SCALE);
     const int64_t end = end_of(p, task, p->rows);
     for (int64_t r = end_of(p, task - 1, p->rows); r < end; r++)
         for (int64_t v = 0; v < p->vectors; v++) {
@@ -308,8 +318,8 @@ static problem problem_of(const fgi_ffi_buffer *x, const fgi_ffi_buffer *n)
     const int64_t vectors = (channels + FGI_WIDE - 1) / FGI_WIDE;
     problem p = {.x = numbers_of(x), .rows = rows, .channels = channels, .vectors = vectors};
     p.tasks = fgi_kernel_batch_norm_memory(rows, channels) / (SUMS * vectors * FGI_WIDE);
-    p.count = n != NULL ? *(const float *)n->data : (float)rows;
-    p.valid = p.count < (float)rows ? (int64_t)p.count : rows;
+    const float count = *(const float *)n->data;
+    p.valid = count < (float)rows ? (int64_t)count : rows;
     return p;
 }
 
@@ -351,24 +361,41 @@ static void *forward(fgi_ffi_call *call, bool is_relu)
     return NULL;
 }
 
+static void *add(fgi_ffi_call *call, bool is_relu)
+{
+    if (fgi_ffi_is_question(call))
+        return NULL;
+    const fgi_ffi_buffer *const *out = call->out.buffer;
+    problem p = problem_with(call, is_relu);
+    p.dy = numbers_of(call->in.buffer[FGI_KERNEL_NORM_DY]);
+    p.second = out[0]->data;
+    p.first = out[1]->data;
+    p.by_task = out[2]->data;
+    add_up_all(call, &p);
+    finish_adding(&p);
+    return NULL;
+}
+
 static void *backward(fgi_ffi_call *call, bool is_relu)
 {
     if (fgi_ffi_is_question(call))
         return NULL;
-    const fgi_ffi_buffer *const *in = call->in.buffer, *const *out = call->out.buffer;
+    const fgi_ffi_buffer *const *in = call->in.buffer;
     problem p = problem_with(call, is_relu);
-    p.dy = numbers_of(in[FGI_KERNEL_NORM_IN]);
-    p.dx = numbers_of(out[0]);
-    p.second = out[1]->data;
-    p.first = out[2]->data;
-    p.by_task = out[3]->data;
-    add_up_all(call, &p);
-    finish_adding(&p);
+    p.dy = numbers_of(in[FGI_KERNEL_NORM_DY]);
+    p.dweight = in[FGI_KERNEL_NORM_DWEIGHT]->data;
+    p.dbias = in[FGI_KERNEL_NORM_DBIAS]->data;
+    p.all = *(const float *)in[FGI_KERNEL_NORM_ALL]->data;
+    p.dx = numbers_of(call->out.buffer[0]);
+    p.by_task = call->out.buffer[1]->data;
+    prepare(&p);
     differentiate_all(call, &p);
     return NULL;
 }
 
 void *fgi_kernel_batch_norm(fgi_ffi_call *call) { return forward(call, false); }
 void *fgi_kernel_batch_norm_relu(fgi_ffi_call *call) { return forward(call, true); }
+void *fgi_kernel_batch_norm_sums(fgi_ffi_call *call) { return add(call, false); }
+void *fgi_kernel_batch_norm_relu_sums(fgi_ffi_call *call) { return add(call, true); }
 void *fgi_kernel_batch_norm_dx(fgi_ffi_call *call) { return backward(call, false); }
 void *fgi_kernel_batch_norm_relu_dx(fgi_ffi_call *call) { return backward(call, true); }

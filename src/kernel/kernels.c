@@ -20,6 +20,8 @@ const fgi_kernel fgi_kernels[] = {
     {FGI_KERNEL_BATCH_STATISTICS, fgi_kernel_batch_statistics},
     {FGI_KERNEL_BATCH_NORM, fgi_kernel_batch_norm},
     {FGI_KERNEL_BATCH_NORM_RELU, fgi_kernel_batch_norm_relu},
+    {FGI_KERNEL_BATCH_NORM_SUMS, fgi_kernel_batch_norm_sums},
+    {FGI_KERNEL_BATCH_NORM_RELU_SUMS, fgi_kernel_batch_norm_relu_sums},
     {FGI_KERNEL_BATCH_NORM_DX, fgi_kernel_batch_norm_dx},
     {FGI_KERNEL_BATCH_NORM_RELU_DX, fgi_kernel_batch_norm_relu_dx},
     {FGI_KERNEL_MAX_POOL, fgi_kernel_max_pool},

@@ -5,6 +5,8 @@
  * graph is the same without that: each operation that others read as well is also computed alone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "kernel/kernel.h"
 #include "op/composite.h"
 #include "op/kernel_call.h"
@@ -16,7 +18,7 @@ enum { LEAST_ELEMENTS = 1 << 15, LEAST_CHANNELS = 16, MOST_ROWS = 1 << 24 };
 
 /* Inputs of the gradient: those of the normalization, which are in the kernel's order, and the
  * derivative by the result. */
-enum { DY = FGI_KERNEL_NORM_IN, BACKWARD };
+enum { DY = FGI_KERNEL_NORM_DY, BACKWARD };
 _Static_assert((int)FGI_BATCH_NORM_INPUTS == (int)FGI_KERNEL_NORM_IN &&
                    (int)FGI_BATCH_NORM_COUNT == (int)FGI_KERNEL_NORM_COUNT,
                "the inputs are the kernel's operands");
@@ -66,6 +68,33 @@ static fgi_value memory_for(fgi_emit *e, const fg_type *x)
     return fgi_build_value(&e->b, &(fg_type){FG_F32, 1, {size}});
 }
 
+static fgi_value repeated(fgi_emit *e, fgi_value x, const fg_type *type, int64_t axis)
+{
+    return fgi_build_broadcast(&e->b, x, type, &axis);
+}
+
+/* Of n valid rows, which are the first ones of x, those of each device: f32[devices]. On one
+ * device: n. */
+static fgi_value rows_by_device(fgi_emit *e, fgi_value n, const fg_type *x)
+{
+    const fg_type type = {FG_F32, 1, {e->batch_shards}};
+    const double rows = (double)(fg_type_count(x) / channels_of(x) / e->batch_shards);
+    if (e->batch_shards == 1)
+        return n;
+    fgi_builder *b = &e->b;
+    const fgi_value most = fgi_build_splat(b, &type, rows);
+    const fgi_value first = fgi_build_binary(b, "multiply", fgi_build_iota(b, &type, 0), most);
+    const fgi_value left = fgi_build_binary(b, "subtract", repeated(e, n, &type, 0), first);
+    return fgi_build_binary(b, "maximum", fgi_build_splat(b, &type, 0),
+                            fgi_build_binary(b, "minimum", left, most));
+}
+
+/* A device's number of them. */
+static fgi_value scalar(fgi_emit *e, fgi_value n)
+{
+    return n.type.rank == 0 ? n : fgi_build_reshape(&e->b, n, 0, NULL);
+}
+
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 enum { STATISTICS_X, STATISTICS_N, STATISTICS_IN };
@@ -86,12 +115,58 @@ static bool no_rows(fgi_infer *c)
     return true;
 }
 
+static void measure(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    const fgi_value of[] = {in[STATISTICS_X], scalar(e, in[STATISTICS_N])};
+    const fg_type vector = vector_of(&in->type);
+    const fgi_value all[] = {fgi_build_value(&e->b, &vector), fgi_build_value(&e->b, &vector),
+                             memory_for(e, &in->type)};
+    call(e, FGI_KERNEL_BATCH_STATISTICS, STATISTICS_IN, of, 3, all);
+    for (int i = 0; i < 2; i++)
+        out[i] = out[i].type.rank == 1
+                     ? all[i]
+                     : fgi_build_reshape(&e->b, all[i], out[i].type.rank, out[i].type.dim);
+}
+
+/* The sum over the devices of n x [devices, C], divided by that of n. */
+static fgi_value average(fgi_emit *e, fgi_value n, fgi_value all, fgi_value x)
+{
+    static const int64_t axis = 0;
+    fgi_builder *b = &e->b;
+    const fgi_value weighted = fgi_build_binary(b, "multiply", x, repeated(e, n, &x.type, 0));
+    const fgi_value sum = fgi_build_sum(b, weighted, 1, &axis);
+    return fgi_build_binary(b, "divide", sum, repeated(e, all, &sum.type, 0));
+}
+
+/* mean and variance of all devices' n rows from theirs. Source: Chan, Golub and LeVeque 1983,
+ * "Algorithms for computing the sample variance". */
+static void join(fgi_emit *e, fgi_value n, fgi_value all, fgi_value *mean, fgi_value *var)
+{
+    fgi_builder *b = &e->b;
+    const fgi_value joined = average(e, n, all, *mean);
+    const fgi_value away =
+        fgi_build_binary(b, "subtract", *mean, repeated(e, joined, &mean->type, 1));
+    const fgi_value square = fgi_build_binary(b, "multiply", away, away);
+    *var = average(e, n, all, fgi_build_binary(b, "add", *var, square));
+    *mean = joined;
+}
+
 static void statistics_emit(fgi_emit *e)
 {
-    const fgi_value in[] = {narrow_in(e, e->node, STATISTICS_X), fgi_emit_in(e, STATISTICS_N)};
-    const fgi_value out[] = {fgi_emit_result_at(e, 0), fgi_emit_result_at(e, 1),
-                             memory_for(e, &in[0].type)};
-    call(e, FGI_KERNEL_BATCH_STATISTICS, STATISTICS_IN, in, 3, out);
+    static const fgi_shard_kind by_rows[] = {FGI_BY_ROWS, FGI_BY_ROWS};
+    const fgi_value x = narrow_in(e, e->node, STATISTICS_X), n = fgi_emit_in(e, STATISTICS_N);
+    const fgi_value in[] = {x, rows_by_device(e, n, &x.type)};
+    const fg_type vector = vector_of(&x.type);
+    const fg_type type =
+        e->batch_shards == 1 ? vector : (fg_type){FG_F32, 2, {e->batch_shards, vector.dim[0]}};
+    const fg_type types[] = {type, type};
+    const fgi_shard_call each = {STATISTICS_IN, 2, in, by_rows, types, by_rows};
+    fgi_value out[2];
+    fgi_emit_each_shard(e, &each, measure, out);
+    if (e->batch_shards > 1)
+        join(e, in[STATISTICS_N], n, &out[FGI_BY_CHANNEL_MEAN], &out[FGI_BY_CHANNEL_VAR]);
+    for (int i = 0; i < 2; i++)
+        fgi_emit_become_at(e, i, out[i]);
 }
 
 /* dx = (dmean + 2 dvar (x - mean)) / n, in valid rows */
@@ -145,23 +220,62 @@ static bool backward_rows(fgi_infer *c)
 
 static bool is_relu_of(const fgi_node *relu, const fgi_node *backward);
 
+/* Whether dy is the gradient of a relu of the normalization, which the kernels compute too. */
+static bool is_after_relu(const fgi_node *backward)
+{
+    const fgi_node *dy = backward->in[DY]->first;
+    return is_local(dy, &fgi_relu_dx_op, backward) && is_relu_of(dy->in[0]->first, backward);
+}
+
+static void add_up(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    fgi_value of[FGI_KERNEL_NORM_SUMS_IN];
+    memcpy(of, in, sizeof of);
+    of[FGI_KERNEL_NORM_COUNT] = scalar(e, in[FGI_KERNEL_NORM_COUNT]);
+    for (int i = 0; i < 2; i++)
+        out[i] = fgi_build_value(&e->b, &out[i].type);
+    const fgi_value all[] = {out[0], out[1], memory_for(e, &in->type)};
+    call(e, is_after_relu(e->node) ? FGI_KERNEL_BATCH_NORM_RELU_SUMS : FGI_KERNEL_BATCH_NORM_SUMS,
+         FGI_KERNEL_NORM_SUMS_IN, of, 3, all);
+}
+
+static void differentiate(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    fgi_value of[FGI_KERNEL_NORM_DX_IN];
+    memcpy(of, in, sizeof of);
+    of[FGI_KERNEL_NORM_COUNT] = scalar(e, in[FGI_KERNEL_NORM_COUNT]);
+    *out = fgi_build_value(&e->b, &out->type);
+    const fgi_value all[] = {*out, memory_for(e, &in->type)};
+    call(e, is_after_relu(e->node) ? FGI_KERNEL_BATCH_NORM_RELU_DX : FGI_KERNEL_BATCH_NORM_DX,
+         FGI_KERNEL_NORM_DX_IN, of, 2, all);
+}
+
 /* Writes dx in the dtype that x was widened from: its derivative is rounded to that. */
 static void backward_emit(fgi_emit *e)
 {
+    static const fgi_shard_kind sums[] = {FGI_SUM_OF_PARTS, FGI_SUM_OF_PARTS}, dx = FGI_BY_ROWS;
+    const fgi_shard_kind kind[FGI_KERNEL_NORM_DX_IN] = {[FGI_KERNEL_NORM_X] = FGI_BY_ROWS,
+                                                        [FGI_KERNEL_NORM_COUNT] = FGI_BY_ROWS,
+                                                        [FGI_KERNEL_NORM_DY] = FGI_BY_ROWS};
     const fgi_node *node = e->node, *dy = node->in[DY]->first;
-    const bool is_relu = is_local(dy, &fgi_relu_dx_op, node) && is_relu_of(dy->in[0]->first, node);
-    fgi_value in[BACKWARD];
+    fgi_value in[FGI_KERNEL_NORM_DX_IN], out[2];
     for (int i = 0; i < BACKWARD; i++)
         in[i] = fgi_emit_in(e, i);
-    in[FGI_BATCH_NORM_X] = narrow_in(e, node, FGI_BATCH_NORM_X);
-    in[DY] = is_relu ? narrow_in(e, dy, 1) : narrow_in(e, node, DY);
-    const fgi_value out[] = {fgi_build_value(&e->b, &in[FGI_BATCH_NORM_X].type),
-                             fgi_emit_result_at(e, DWEIGHT), fgi_emit_result_at(e, DBIAS),
-                             memory_for(e, &in[FGI_BATCH_NORM_X].type)};
-    call(e, is_relu ? FGI_KERNEL_BATCH_NORM_RELU_DX : FGI_KERNEL_BATCH_NORM_DX, BACKWARD, in, 4,
-         out);
+    in[FGI_KERNEL_NORM_ALL] = in[FGI_KERNEL_NORM_COUNT];
+    in[FGI_KERNEL_NORM_X] = narrow_in(e, node, FGI_BATCH_NORM_X);
+    in[FGI_KERNEL_NORM_COUNT] = rows_by_device(e, in[FGI_KERNEL_NORM_ALL], &in->type);
+    in[DY] = is_after_relu(node) ? narrow_in(e, dy, 1) : narrow_in(e, node, DY);
+    const fg_type vector = vector_of(&in->type), types[] = {vector, vector};
+    fgi_emit_each_shard(e, &(fgi_shard_call){FGI_KERNEL_NORM_SUMS_IN, 2, in, kind, types, sums},
+                        add_up, out);
+    for (int i = 0; i < 2; i++) {
+        in[FGI_KERNEL_NORM_DWEIGHT + i] = out[i];
+        fgi_emit_become_at(e, DWEIGHT + i, out[i]);
+    }
+    fgi_emit_each_shard(e, &(fgi_shard_call){FGI_KERNEL_NORM_DX_IN, 1, in, kind, &in->type, &dx},
+                        differentiate, out);
     fgi_emit_become_at(e, DX,
-                       fgi_build_convert(&e->b, out[DX], node->in[FGI_BATCH_NORM_X]->type.dtype));
+                       fgi_build_convert(&e->b, out[0], node->in[FGI_BATCH_NORM_X]->type.dtype));
 }
 
 /* Of the closed form. */
@@ -208,24 +322,42 @@ static bool rows_of_x(fgi_infer *c)
     return true;
 }
 
-/* Writes `result` as the normalization of `node`, plus `other` unless that is NULL. */
-static void put_norm(fgi_emit *e, const char *kernel, const fgi_node *node, const fgi_value *other,
-                     fgi_value result)
+static const fgi_node *norm_before(const fgi_node *relu, const fgi_node **out_other);
+
+/* The normalization that e->node is, or that its relu follows, perhaps after a sum. */
+static const fgi_node *norm_of(const fgi_emit *e, const fgi_node **out_other)
 {
-    fgi_value in[FGI_BATCH_NORM_INPUTS + 1];
-    for (int i = 0; i < FGI_BATCH_NORM_INPUTS; i++) {
-        const fgi_node *of = node->in[i]->first;
-        in[i] = (fgi_value){e->value[of->id], of->type};
-    }
-    in[FGI_BATCH_NORM_X] = narrow_in(e, node, FGI_BATCH_NORM_X);
-    if (other != NULL)
-        in[FGI_BATCH_NORM_INPUTS] = *other;
-    call(e, kernel, FGI_BATCH_NORM_INPUTS + (other != NULL), in, 1, &result);
+    *out_other = NULL;
+    return e->node->op == &fgi_relu_op ? norm_before(e->node, out_other) : e->node;
+}
+
+static void normalize(fgi_emit *e, const fgi_value *in, fgi_value *out)
+{
+    const fgi_node *other, *norm = norm_of(e, &other);
+    *out = fgi_build_value(&e->b, &out->type);
+    call(e, norm == e->node ? FGI_KERNEL_BATCH_NORM : FGI_KERNEL_BATCH_NORM_RELU,
+         FGI_BATCH_NORM_INPUTS + (other != NULL), in, 1, out);
 }
 
 static void forward_emit(fgi_emit *e)
 {
-    put_norm(e, FGI_KERNEL_BATCH_NORM, e->node, NULL, fgi_emit_result(e));
+    static const fgi_shard_kind kind[FGI_BATCH_NORM_INPUTS + 1] = {
+        [FGI_BATCH_NORM_X] = FGI_BY_ROWS, [FGI_BATCH_NORM_INPUTS] = FGI_BY_ROWS};
+    const fgi_node *other, *norm = norm_of(e, &other);
+    fgi_value in[FGI_BATCH_NORM_INPUTS + 1], y;
+    for (int i = 0; i < FGI_BATCH_NORM_INPUTS; i++) {
+        const fgi_node *of = norm->in[i]->first;
+        in[i] = (fgi_value){e->value[of->id], of->type};
+    }
+    in[FGI_BATCH_NORM_X] = narrow_in(e, norm, FGI_BATCH_NORM_X);
+    if (other != NULL)
+        in[FGI_BATCH_NORM_INPUTS] = (fgi_value){e->value[other->id], other->type};
+    if (e->b.location.op != NULL)
+        e->b.location.scope = norm->scope;
+    const fgi_shard_call each = {
+        FGI_BATCH_NORM_INPUTS + (other != NULL), 1, in, kind, &e->node->type, kind};
+    fgi_emit_each_shard(e, &each, normalize, &y);
+    fgi_emit_become(e, y);
 }
 
 static void forward_vjp(fgi_vjp *v)
@@ -289,16 +421,6 @@ static bool follows_norm(const fgi_emit *e)
     return norm_before(e->node, &other) != NULL;
 }
 
-static void emit_relu(fgi_emit *e)
-{
-    const fgi_node *other, *norm = norm_before(e->node, &other);
-    const fgi_value more =
-        other != NULL ? (fgi_value){e->value[other->id], other->type} : (fgi_value){0};
-    if (e->b.location.op != NULL)
-        e->b.location.scope = norm->scope;
-    put_norm(e, FGI_KERNEL_BATCH_NORM_RELU, norm, other != NULL ? &more : NULL, fgi_emit_result(e));
-}
-
 /* ---- selection ------------------------------------------------------------------------------- */
 
 /* Whether the rows of x that count are the first ones. */
@@ -322,7 +444,7 @@ static bool is_large(const fg_tensor *in, int count)
     (void)count;
     return (x->dtype == FG_F32 || x->dtype == FG_BF16) && channels_of(x) >= LEAST_CHANNELS &&
            fg_type_count(x) >= LEAST_ELEMENTS && fg_type_count(x) / channels_of(x) <= MOST_ROWS &&
-           fgi_client_has_kernels(client) && fg_client_info_of(client)->device_count == 1 &&
+           fgi_client_has_kernels(client) && fgi_client_has_shards(client, x->dim[0]) &&
            has_first_rows(*in);
 }
 
@@ -332,4 +454,4 @@ const fgi_lowering fgi_statistics_kernel_cpu = {
 const fgi_lowering fgi_normalize_cpu = {
     .op = &fgi_normalize_op, KERNEL, .composes = is_large, .compose = call_norm};
 const fgi_lowering fgi_normalize_relu_cpu = {
-    .op = &fgi_relu_op, KERNEL, .applies = follows_norm, .emit = emit_relu};
+    .op = &fgi_relu_op, KERNEL, .applies = follows_norm, .emit = forward_emit};

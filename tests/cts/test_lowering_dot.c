@@ -496,6 +496,13 @@ static void kernels_on_two_devices(void **state)
         {PACKED("packed", packed_attention, {FG_F32, 3, {2, 50, 288}}, {FG_F32, 3, {4, 4, 24}}),
          {FGI_KERNEL_ATTENTION_PACKED, FGI_KERNEL_ATTENTION_PACKED_DX}},
         {ADD_UP("sum", {FG_BF16, 3, {8, 160, 33}}), {FGI_KERNEL_COLUMN_SUMS}},
+        {BATCH_NORM("with relu", WITH_RELU, 1e-5, {FG_F32, 4, {8, 16, 16, 64}}),
+         {FGI_KERNEL_BATCH_STATISTICS, FGI_KERNEL_BATCH_NORM_RELU, FGI_KERNEL_BATCH_NORM_RELU_SUMS,
+          FGI_KERNEL_BATCH_NORM_RELU_DX}},
+        {BATCH_NORM("padding", WITH_RELU | PADDING, 1e-5, {FG_F32, 3, {10, 100, 33}}),
+         {FGI_KERNEL_BATCH_NORM}},
+        {BATCH_NORM("sum and padding in bf16", WITH_SUM | PADDING, 1e-2, {FG_BF16, 2, {2000, 40}}),
+         {FGI_KERNEL_BATCH_NORM_SUMS, FGI_KERNEL_BATCH_NORM_DX}},
         /* enough multiplications for oneDNN on one device, too few on each of two */
         {{.name = "columns that tiles do not fit",
           .in = {{FG_BF16, 2, {64, 64}}, {FG_BF16, 2, {64, 1000}}},

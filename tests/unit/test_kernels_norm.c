@@ -306,18 +306,28 @@ static double derivative(const call *c, const batch *n, bool is_relu, int64_t at
 static void check_batch_dx(const batch *n, bool is_relu)
 {
     const double size = 1e-5 * (1 + fabs(n->offset)) * (double)n->valid;
-    call c;
+    call c, of_x;
     begin(&c);
+    begin(&of_x);
     add_batch(&c, n);
     add_like_x(&c, false, n);
     for (int64_t i = n->valid * n->channels; i < n->rows * n->channels; i++)
         memset((char *)c.in[NORM_OTHER].data + i * (n->is_half ? 2 : 4), 0, n->is_half ? 2 : 4);
-    add_like_x(&c, true, n);
     for (int i = 0; i < 2; i++)
         (void)add(&c, true, n->channels, -1);
     add_batch_memory(&c, n);
-    assert_null(is_relu ? fgi_kernel_batch_norm_relu_dx(&c.frame)
-                        : fgi_kernel_batch_norm_dx(&c.frame));
+    assert_null(is_relu ? fgi_kernel_batch_norm_relu_sums(&c.frame)
+                        : fgi_kernel_batch_norm_sums(&c.frame));
+    for (int i = 0; i < FGI_KERNEL_NORM_SUMS_IN; i++)
+        of_x.of[i] = &c.in[i];
+    of_x.of[FGI_KERNEL_NORM_DWEIGHT] = &c.out[0];
+    of_x.of[FGI_KERNEL_NORM_DBIAS] = &c.out[1];
+    of_x.of[FGI_KERNEL_NORM_ALL] = &c.in[FGI_KERNEL_NORM_COUNT];
+    of_x.frame.in.count = FGI_KERNEL_NORM_DX_IN;
+    add_like_x(&of_x, true, n);
+    add_batch_memory(&of_x, n);
+    assert_null(is_relu ? fgi_kernel_batch_norm_relu_dx(&of_x.frame)
+                        : fgi_kernel_batch_norm_dx(&of_x.frame));
     for (int64_t k = 0; k < n->channels; k++) {
         double dweight = 0, dbias = 0, z;
         for (int64_t r = 0; r < n->rows; r++) {
@@ -325,8 +335,8 @@ static void check_batch_dx(const batch *n, bool is_relu)
             dbias += dy;
             dweight += dy * z;
         }
-        expect(n, "dweight", k, number(&c.out[1], k), dweight, size);
-        expect(n, "dbias", k, number(&c.out[2], k), dbias, size);
+        expect(n, "dweight", k, number(&c.out[0], k), dweight, size);
+        expect(n, "dbias", k, number(&c.out[1], k), dbias, size);
         for (int64_t r = 0; r < n->rows; r++) {
             const int64_t at = r * n->channels + k;
             const double dy = derivative(&c, n, is_relu, at, &z);
@@ -335,12 +345,13 @@ static void check_batch_dx(const batch *n, bool is_relu)
                                   ? of_channel(&c, FGI_KERNEL_NORM_WEIGHT, k) *
                                         of_channel(&c, FGI_KERNEL_NORM_RSTD, k) * (dy - shared)
                                   : 0;
-            expect(n, "dx", at, number(&c.out[0], at), dx,
+            expect(n, "dx", at, number(&of_x.out[0], at), dx,
                    r < n->valid ? 1e-4 * (1 + fabs(z)) * (1 + fabs(n->offset)) +
                                       (n->is_half ? 4e-3 * fabs(dx) : 0)
                                 : 0);
         }
     }
+    end(&of_x);
     end(&c);
 }
 
