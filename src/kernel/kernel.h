@@ -91,8 +91,8 @@ enum {
 /* The size of that memory, for C channels and this number of rows. */
 int64_t fgi_kernel_batch_norm_memory(int64_t rows, int64_t channels);
 
-/* Maxima over windows of images [N, H, W, C], f32 or bf16: x -> y; the gradient (x, y, dy) -> dx, of the first maximum in row-major order. FGI_KERNEL_NUMBERS: those of
- * the struct. */
+/* Maxima over windows of images [N, H, W, C], f32 or bf16: x -> y; the gradient (x, y, dy) -> dx,
+ * of the first maximum in row-major order. FGI_KERNEL_NUMBERS: those of the struct. */
 #define FGI_KERNEL_MAX_POOL    FGI_KERNEL_PREFIX "max_pool.1"
 #define FGI_KERNEL_MAX_POOL_DX FGI_KERNEL_PREFIX "max_pool_dx.1"
 typedef struct fgi_kernel_pool_numbers {

@@ -18,7 +18,7 @@
 enum { MOST_TASKS = 64, LEAST = 1 << 15, BLOCK = 1 << 13, LEAST_ROWS = 16, MOST_THREADS = 64 };
 
 /* Sums of a task: mean and sum of squared distances, or the two sums of the gradient; in each pair,
- * those of its current block follow. In the gradient of x, factors in the place of the first task's. */
+ * those of its current block follow. For the gradient of x, the first task's are its factors. */
 enum { FIRST, SECOND, BLOCK_FIRST, BLOCK_SECOND, SUMS };
 enum { SCALE = BLOCK_FIRST };
 
