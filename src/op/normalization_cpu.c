@@ -78,11 +78,11 @@ static fgi_value repeated(fgi_emit *e, fgi_value x, const fg_type *type, int64_t
 static fgi_value rows_by_device(fgi_emit *e, fgi_value n, const fg_type *x)
 {
     const fg_type type = {FG_F32, 1, {e->batch_shards}};
-    const double rows = (double)(fg_type_count(x) / channels_of(x) / e->batch_shards);
+    const int64_t rows = fg_type_count(x) / channels_of(x) / e->batch_shards;
     if (e->batch_shards == 1)
         return n;
     fgi_builder *b = &e->b;
-    const fgi_value most = fgi_build_splat(b, &type, rows);
+    const fgi_value most = fgi_build_splat(b, &type, (double)rows);
     const fgi_value first = fgi_build_binary(b, "multiply", fgi_build_iota(b, &type, 0), most);
     const fgi_value left = fgi_build_binary(b, "subtract", repeated(e, n, &type, 0), first);
     return fgi_build_binary(b, "maximum", fgi_build_splat(b, &type, 0),
