@@ -31,21 +31,13 @@ INLINED void load_f32(fgi_wide *to, const float *from, int64_t count)
     fgi_load_few(to, (const char *)from, count, false);
 }
 
-INLINED void store(char *to, const fgi_wide *from, int64_t count, bool is_half)
-{
-    char part[sizeof *from];
-    fgi_store(count < FGI_WIDE ? part : to, from, is_half);
-    if (count < FGI_WIDE)
-        memcpy(to, part, (size_t)(count * (is_half ? 2 : 4)));
-}
-
 /* Adds to numbers in memory. */
 INLINED void add_to(float *to, const fgi_wide *by, int64_t count)
 {
     fgi_wide sum;
     load_f32(&sum, to, count);
     sum += *by;
-    store((char *)to, &sum, count, false);
+    fgi_store_few((char *)to, &sum, count, false);
 }
 
 INLINED float total(const fgi_wide *x)
@@ -96,7 +88,7 @@ INLINED void normalize(const problem *p, const char *x, char *y, int64_t i, int6
     load_f32(&weight, p->weight + i, count);
     load_f32(&bias, p->bias + i, count);
     const fgi_wide out = (in - mean) * rstd * weight + bias;
-    store(y, &out, count, is_half);
+    fgi_store_few(y, &out, count, is_half);
 }
 
 INLINED void forward_row(const problem *p, int64_t row, bool is_half)
@@ -150,7 +142,7 @@ INLINED void write_dx(const problem *p, const row *r, int64_t i, int64_t count, 
     load_f32(&weight, p->weight + i, count);
     const fgi_wide z = (x - r->mean) * r->rstd;
     const fgi_wide dx = (dy * weight - r->mean_g - z * r->mean_gz) * r->rstd;
-    store(r->dx + i * size, &dx, count, is_half);
+    fgi_store_few(r->dx + i * size, &dx, count, is_half);
 }
 
 INLINED void backward_row(const problem *p, int64_t index, float *dweight, bool is_half)
