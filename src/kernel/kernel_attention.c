@@ -45,7 +45,8 @@ INLINED void multiply(const fgi_attention *p, int64_t count, int64_t inner, int6
         const fgi_block_matmul matmul = {.rows = count,
                                          .inner = inner,
                                          .a = a,
-                                         .b = {b + c * high, wide * FGI_WIDE, 1},
+                                         .b = b + c * high,
+                                         .b_row = wide * FGI_WIDE,
                                          .y = y + c,
                                          .y_row = stride,
                                          .adds = adds};

@@ -74,7 +74,8 @@ INLINED void multiply_strip(const problem *p, const block *of, int64_t m, int64_
         const fgi_block_matmul matmul = {.rows = count,
                                          .inner = inner,
                                          .a = {w->a, 1, FGI_WIDE},
-                                         .b = {w->b + c * inner, wide * FGI_WIDE, 1},
+                                         .b = w->b + c * inner,
+                                         .b_row = wide * FGI_WIDE,
                                          .y = is_direct ? y : w->y + m * of->padded + c,
                                          .y_row = is_direct ? p->size.columns : of->padded,
                                          .adds = k > 0};

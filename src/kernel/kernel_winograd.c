@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel.h"
 #include "kernel/multiply.h"
+#include "kernel/vector.h"
 #include "kernel/parallel.h"
 #include "kernel/winograd.h"
 
@@ -230,7 +231,8 @@ INLINED void multiply_panel(const problem *p, int64_t count, const matrices *x, 
         const fgi_block_matmul matmul = {.rows = count,
                                          .inner = p->x.channels,
                                          .a = {x->data + at * x->point, x->row, 1},
-                                         .b = {panel + at * p->x.channels * p->panel, p->panel, 1},
+                                         .b = panel + at * p->x.channels * p->panel,
+                                         .b_row = p->panel,
                                          .y = y->data + at * y->point,
                                          .y_row = y->row};
         fgi_multiply_panel(&matmul, rows, wide);
@@ -285,7 +287,8 @@ INLINED void add_matmuls(const problem *p, int at, int64_t o, float *panel, VARI
             .rows = FGI_WIDE,
             .inner = least(LONG_BLOCK, p->tiles - p->first),
             .a = {element(&p->seen, 0, c) + at * p->seen.point, 1, FGI_WIDE},
-            .b = {element(&p->dy, 0, o) + at * p->dy.point, p->panel, 1},
+            .b = element(&p->dy, 0, o) + at * p->dy.point,
+            .b_row = p->panel,
             .y = panel + (at * p->x.channels + c) * p->panel,
             .y_row = p->panel,
             .adds = p->first > 0};

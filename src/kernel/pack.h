@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/multiply.h"
+#include "kernel/vector.h"
 
 /* f32 or bf16; element (i, k) is at data + (i * row + k * column) * size. */
 typedef struct fgi_operand {
