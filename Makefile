@@ -39,7 +39,7 @@ deb: all  ## build the Debian packages: build/packages
 
 asan:  ## run all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/install-deps build test && cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
-	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp:print_suppressions=0 \
+	@FGT_FAULT_STRIDE=3 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp:print_suppressions=0 \
 	    ctest --test-dir build-asan -j $(TESTS) --output-on-failure
 
 tsan:  ## run the tests of our own threads with ThreadSanitizer
