@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel.h"
 #include "kernel/multiply.h"
-#include "kernel/vector.h"
 #include "kernel/parallel.h"
 #include "kernel/winograd.h"
 

@@ -9,8 +9,6 @@
 
 #include "kernel/vector.h"
 
-enum { FEW = FGI_MOST_ROWS / 2 };
-
 /* Rows first.. of y. has_unit_rows: neighboring rows of a are neighbors in memory, which the
  * compiler then knows; else its columns are. */
 INLINED void multiply_rows(const fgi_block_matmul *p, int rows, int wide, int64_t first,
@@ -96,7 +94,7 @@ void fgi_multiply_panel(const fgi_block_matmul *p, int most, int wide)
     if (wide == FGI_MOST_WIDE)
         panel_avx512(p, most);
     else if (HAS_AVX2)
-        panel_avx2(p, most < FEW ? most : FEW);
+        panel_avx2(p, most);
     else
-        panel_any(p, most < FEW ? most : FEW);
+        panel_any(p, most);
 }
